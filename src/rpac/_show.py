@@ -1,0 +1,56 @@
+"""How certificates and releases look, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rpac.certificate import Certificate
+
+
+def rows(certificate: Certificate) -> list[tuple[str, str]]:
+    """Return the certificate as label and text, in the order people read."""
+    c = certificate
+    how = "proved" if c.grade == "proved" else f"confidence {c.confidence:.9g}"
+    figure = "charged" if c.charged else "planning figure: ideal noise, not a released law"
+    density = ", ".join(f"{100 * float(q):g} % {v:.4g}" for q, v in c.density_quantiles.items())
+    lines = [
+        ("secret", c.secret),
+        ("prior", c.prior),
+        ("adversary", c.adversary),
+        ("leaks at most", f"{c.bound:.6g} nats ({how}; {figure})"),
+        ("leaks at least", f"{c.lower:.6g} nats"),
+        (
+            "a yes-or-no guess",
+            f"right 50 % of the time before, at most {100 * c.success_rate(0.5):.4g} % after",
+        ),
+        ("information density", f"{density} (estimated quantiles, nats)"),
+        ("noise power", f"{c.noise['power']:.6g}"),
+        *((("not covered" if i == 0 else ""), text) for i, text in enumerate(c.not_covered)),
+    ]
+    if c.residual_entropy is not None:
+        lines.insert(5, ("left to know", f"{c.residual_entropy:.6g} of {c.entropy:.6g} nats"))
+    return lines
+
+
+def text(certificate: Certificate) -> str:
+    """Return the certificate as aligned lines."""
+    return "\n".join(f"{label:>19}  {value}" for label, value in rows(certificate))
+
+
+def html_table(certificate: Certificate) -> str:
+    """Return the certificate as an HTML table."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+        f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+        for label, value in rows(certificate)
+    )
+    return f"<table><caption>rpac certificate</caption>{cells}</table>"
+
+
+def release_html(value: object, certificate: Certificate) -> str:
+    """Return a release as HTML: the answer, then its certificate."""
+    return (
+        f"<p><b>released</b> <code>{html.escape(repr(value))}</code></p>{html_table(certificate)}"
+    )

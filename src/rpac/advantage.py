@@ -1,0 +1,99 @@
+"""What nats mean: posterior success, Fano ceilings and matched (epsilon, delta), both ways.
+
+One inequality carries the module. Any attack on Y that succeeds with probability s, where a blind
+guess succeeds with probability p (the prior), satisfies binary_kl(s, p) <= MI(X; Y).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rpac._checks import count, refuse
+from rpac._types import Floats
+
+
+def binary_kl(success: ArrayLike, prior: ArrayLike) -> Floats:
+    """Return KL(Bernoulli(success) || Bernoulli(prior)) in nats, elementwise."""
+    s, p = np.asarray(success, np.float64), np.asarray(prior, np.float64)
+    if not ((p > 0) & (p < 1)).all() or not ((s >= 0) & (s <= 1)).all():
+        raise refuse("success in [0, 1], prior in (0, 1)", f"{s}, {p}", "Pass probabilities.")
+    # With r = (s - p)/p this keeps its digits where s is close to p.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(s > 0, s * np.log1p((s - p) / p), 0.0)
+        second = np.where(s < 1, (1 - s) * np.log1p((p - s) / (1 - p)), 0.0)
+    return np.asarray(np.maximum(first + second, 0.0))
+
+
+def success_to_nats(success: ArrayLike, prior: ArrayLike = 0.5) -> Floats:
+    """Return the least leakage in nats that allows this success, elementwise (0 below the prior).
+
+    >>> round(float(success_to_nats(0.55)), 6)
+    0.005008
+    """
+    s, p = np.asarray(success, np.float64), np.asarray(prior, np.float64)
+    return np.where(s <= p, 0.0, binary_kl(s, p))
+
+
+def nats_to_success(nats: ArrayLike, prior: ArrayLike = 0.5) -> Floats:
+    """Return the highest success of any attack at this leakage, elementwise.
+
+    Guarantees:
+        Rounded up: no attack on a release that leaks at most `nats` succeeds more often.
+
+    >>> round(float(nats_to_success(0.25)), 4)
+    0.8379
+    """
+    beta, p = np.broadcast_arrays(np.asarray(nats, np.float64), np.asarray(prior, np.float64))
+    if not (beta >= 0).all():
+        raise refuse("nats of at least 0", beta.min(), "Leakage is never negative.")
+    low, high = p.astype(np.float64), np.ones_like(beta)
+    for _ in range(64):
+        middle = (low + high) / 2
+        above = binary_kl(middle, p) > beta
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(beta == 0, p, np.where(beta >= -np.log(p), 1.0, high))
+
+
+def fano_accuracy(nats: ArrayLike, classes: int) -> Floats:
+    """Return the highest accuracy over `classes` balanced classes at this leakage."""
+    return nats_to_success(nats, 1.0 / count(classes, "classes", least=2))
+
+
+def fano_nats(accuracy: ArrayLike, classes: int) -> Floats:
+    """Return the least leakage in nats that allows this accuracy over balanced classes."""
+    return success_to_nats(accuracy, 1.0 / count(classes, "classes", least=2))
+
+
+def epsilon_to_success(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float:
+    """Return the highest membership success under (epsilon, delta)-differential privacy."""
+    if not (epsilon >= 0 and 0 <= delta < 1 and 0 < prior < 1):
+        raise refuse(
+            "epsilon >= 0, delta in [0, 1), prior in (0, 1)",
+            (epsilon, delta, prior),
+            "Check their order.",
+        )
+    vertex = 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0)))
+    return max(vertex, prior + (1 - prior) * delta, (1 - prior) + prior * delta)
+
+
+def success_to_epsilon(success: float, delta: float = 0.0, prior: float = 0.5) -> float:
+    """Return the epsilon that allows exactly this membership success; matched, not implied.
+
+    Success that even epsilon = 0 allows gives 0; certain success gives infinity.
+    """
+    if success <= epsilon_to_success(0.0, delta, prior):
+        return 0.0
+    return math.inf if success >= 1 else math.log((success - delta) / (1 - success))
+
+
+def nats_to_epsilon(nats: float, delta: float = 0.0, prior: float = 0.5) -> float:
+    """Return the epsilon at which differential privacy allows the success these nats allow."""
+    return success_to_epsilon(float(nats_to_success(nats, prior)), delta, prior)
+
+
+def epsilon_to_nats(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float:
+    """Return the nats that allow the success which (epsilon, delta) allows."""
+    return float(success_to_nats(epsilon_to_success(epsilon, delta, prior), prior))

@@ -1,0 +1,105 @@
+"""A budget, in the unit its owner thinks in. A bare number is nats."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+from rpac._checks import in_range, number, refuse
+from rpac.advantage import success_to_nats
+
+
+def _positive(value: Any, unit: str) -> None:
+    if number(value, unit) <= 0:
+        raise refuse(f"a positive budget in {unit}", repr(value), "Pass a number above 0.")
+
+
+@final
+@dataclass(frozen=True)
+class Nats:
+    """Mutual information in nats.
+
+    >>> Nats(0.25).nats()
+    0.25
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _positive(self.value, "nats")
+
+    def nats(self, entropy: float | None = None) -> float:
+        """Return the budget in nats."""
+        return float(self.value)
+
+
+@final
+@dataclass(frozen=True)
+class Bits:
+    """Mutual information in bits; one bit is log 2 nats."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _positive(self.value, "bits")
+
+    def nats(self, entropy: float | None = None) -> float:
+        """Return the budget in nats."""
+        return float(self.value) * math.log(2.0)
+
+
+@final
+@dataclass(frozen=True)
+class SuccessRate:
+    """The success an attacker may reach on a question he would blindly answer with `prior`.
+
+    >>> round(SuccessRate(0.55, prior=0.5).nats(), 6)
+    0.005008
+    """
+
+    rate: float
+    prior: float = 0.5
+
+    def __post_init__(self) -> None:
+        in_range(self.prior, "prior", 0.0, 1.0)
+        in_range(self.rate, "rate", self.prior, 1.0)
+
+    def nats(self, entropy: float | None = None) -> float:
+        """Return the least leakage in nats that allows this success."""
+        return float(success_to_nats(self.rate, self.prior))
+
+
+@final
+@dataclass(frozen=True)
+class ResidualEntropy:
+    """The uncertainty about the secret, in nats, that must remain after the release."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _positive(self.value, "nats of residual entropy")
+
+    def nats(self, entropy: float | None = None) -> float:
+        """Return H(X) - value; needs the entropy of the secret."""
+        if entropy is None:
+            raise refuse("a secret of known entropy", "an open distribution", "Budget in Nats.")
+        if self.value >= entropy:
+            raise refuse(
+                f"residual entropy below the secret's {entropy:.6g} nats",
+                self.value,
+                "Nothing could be released; ask for less.",
+            )
+        return entropy - self.value
+
+
+Budget: TypeAlias = Nats | Bits | SuccessRate | ResidualEntropy
+
+
+def as_budget(value: Any) -> Budget:
+    """Return `value` as a budget; a bare number is nats.
+
+    >>> as_budget(0.5)
+    Nats(value=0.5)
+    """
+    return value if isinstance(value, Nats | Bits | SuccessRate | ResidualEntropy) else Nats(value)

@@ -1,0 +1,20 @@
+"""The noun Calibrator: a frozen record of settings with one method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from rpac.noise.base import Noise
+from rpac.noise.label import LabelChannel
+from rpac.outputs import Outputs
+
+
+class Calibrator(ABC):
+    """Proposes noise. Write `propose`; a mistake in it costs utility, never privacy."""
+
+    @abstractmethod
+    def propose(self, outputs: Outputs, nats: float) -> Noise | LabelChannel:
+        """Return noise that should leak at most `nats` on these outputs.
+
+        For draws of an open distribution look only at `outputs.planning`.
+        """

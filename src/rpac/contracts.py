@@ -1,0 +1,103 @@
+"""Checks to run on a source, noise or reference of your own, before you trust a figure to it.
+
+Each draws from a fixed seed and raises `ContractError` with what it saw. Statistical checks use
+six standard errors: a right object fails about once in 10^9 runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rpac._checks import digest, refuse
+from rpac._types import Floats
+from rpac.errors import ContractError
+from rpac.noise.base import Noise
+from rpac.noise.gaussian import GaussianNoise
+from rpac.source import Source, Subsets
+
+_DRAWS = 40_000
+
+
+def _demand(condition: Any, expected: str, got: object) -> None:
+    if not bool(condition):
+        raise refuse(
+            expected, got, "Mend it before use: a certificate would not hold.", ContractError
+        )
+
+
+def check_source(source: Source) -> None:
+    """Check that a source has at least two worlds, a valid prior, and keeps to its seed."""
+    worlds, again = source.worlds(0), source.worlds(0)
+    _demand(len(worlds) >= 2, "at least 2 worlds", len(worlds))
+    prints = [digest(str(type(w)), repr(w)) for w in worlds]
+    _demand(
+        prints == [digest(str(type(w)), repr(w)) for w in again],
+        "equal worlds for equal seeds",
+        "worlds that differ",
+    )
+    if source.weights is not None:
+        p = np.asarray(source.weights)
+        _demand(
+            p.shape == (len(worlds),) and (p > 0).all() and abs(p.sum() - 1) < 1e-9,
+            "positive weights that sum to 1, one for each world",
+            p.sum(),
+        )
+    if isinstance(source, Subsets):
+        counts = source.masks.sum(axis=0)
+        _demand(
+            (2 * counts == len(source.masks)).all(),
+            "every unit in half of the worlds",
+            f"between {counts.min()} and {counts.max()} of {len(source.masks)}",
+        )
+
+
+def check_noise(noise: Noise, seed: int = 0) -> None:
+    """Check that samples, moments and log density of a noise are of one normalised law."""
+    rng = np.random.default_rng(seed)
+    draws = noise.sample(_DRAWS, rng)
+    _demand(draws.shape == (_DRAWS, noise.dim), f"samples of shape (n, {noise.dim})", draws.shape)
+    energy = np.square(draws).sum(axis=1)
+    _near(energy, noise.power, "samples with E|B|^2 = power")
+    mean = draws.mean(axis=0)
+    _near(energy, float(np.trace(noise.cov) + mean @ mean), "a covariance that fits the samples")
+    log_q = noise.log_density(draws)
+    _demand(np.isfinite(log_q).all(), "a finite log density at every sample", "another")
+    cells, first, counts = np.unique(draws, axis=0, return_index=True, return_counts=True)
+    if len(cells) < _DRAWS // 2:  # a lattice: masses are probabilities
+        mass = np.exp(log_q[first])
+        _demand(mass.sum() <= 1 + 1e-9, "masses that sum to at most 1", mass.sum())
+        error = np.abs(counts / _DRAWS - mass) / np.sqrt(mass / _DRAWS + 1 / _DRAWS**2)
+        _demand(error.max() < 7, "samples as often as their mass says", f"{error.max():.1f} s.e.")
+    else:  # a density: for any normalised g, E_q[g / q] = 1
+        narrow = GaussianNoise(noise.cov / 2)
+        _near(np.exp(narrow.log_density(draws) - log_q), 1.0, "a density that integrates to 1")
+
+
+def check_reference(
+    log_density: Callable[[Floats], Floats], center: Any, cov: Any, seed: int = 0
+) -> None:
+    """Check that a density integrates to at most 1, by importance sampling.
+
+    Args:
+        log_density: Of (n, d) points.
+        center: (d,) where its mass lies.
+        cov: (d, d) how far that mass spreads; the proposal is twice as wide.
+        seed: Study randomness.
+    """
+    wide = GaussianNoise(4.0 * np.atleast_2d(np.asarray(cov, float)))
+    shift = wide.sample(_DRAWS, np.random.default_rng(seed))
+    ratio = np.exp(log_density(shift + np.asarray(center, float)) - wide.log_density(shift))
+    slack = 6 * ratio.std() / np.sqrt(_DRAWS)
+    _demand(
+        ratio.mean() <= 1 + slack,
+        "a reference that integrates to at most 1",
+        f"{ratio.mean():.4f} +- {slack:.4f}",
+    )
+
+
+def _near(draws: Floats, value: float, expected: str) -> None:
+    slack = 6 * draws.std() / np.sqrt(draws.size) + 1e-9 * abs(value)
+    _demand(abs(draws.mean() - value) <= slack, expected, f"{draws.mean():.6g} against {value:.6g}")

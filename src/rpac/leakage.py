@@ -1,0 +1,315 @@
+"""How much a release leaks: exact sums, deterministic bounds and one Monte-Carlo bound, in nats.
+
+Every function that returns an upper bound evaluates L(q, w) of `rpac.reference` for some
+reference w, in units of the noise's own scale. Proofs are in docs/mathematics.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rpac._types import Floats, Ints
+from rpac.confidence import lower_mean, upper_mean
+from rpac.noise.base import integer_table, look_up, system_uniforms
+from rpac.noise.gaussian import GaussianNoise
+from rpac.noise.grid import GridNoise
+from rpac.noise.label import LabelChannel
+from rpac.noise.lattice import LatticeNoise
+from rpac.reference.gaussian import GaussianReference
+from rpac.reference.mixture import MixtureReference
+from rpac.reference.table import TableReference
+
+ROUNDING = 4e-13
+"""Added to sums of float64 terms (per axis for determinants), so that rounding never lowers one."""
+LOSS_ERROR = 1e-9
+"""Added per axis where a sum is taken by FFT."""
+MERGED = 1e-7
+"""Total weight of the worlds that the Monte-Carlo bound merges; fixed in advance."""
+FLOOR = 0.01
+"""Share of the prior in the decoder behind a lower bound; it keeps log posteriors bounded."""
+_MOST_CELLS = 1 << 26
+_MOST_HEIGHTS = 20_000
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about a leakage.
+
+    Attributes:
+        proved: Upper bounds without sampling error, by name.
+        statistical: At most one upper bound that holds with the confidence asked for.
+        lower: A lower bound with that confidence.
+        densities: Draws of the information density, for its quantiles (estimates).
+    """
+
+    proved: dict[str, float]
+    statistical: dict[str, float] = field(default_factory=dict)
+    lower: float = 0.0
+    densities: Floats = field(default_factory=lambda: np.zeros(1))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Gaussian noise in units of its own scale: ideal, or on a grid.
+
+    Attributes:
+        entropy: Entropy of B with respect to volume.
+        variances: (r,) variances of its coordinates; 1 for ideal noise.
+        excess: KL(B || ideal kernel), the price of tabulating.
+        log_theta: Log of the most by which a Gaussian density, no narrower than B, can exceed 1
+            when summed over the grid (Poisson summation); 0 for ideal noise.
+        draw: n judging draws, (n, r).
+    """
+
+    entropy: float
+    variances: Floats
+    excess: float
+    log_theta: float
+    draw: Callable[[int], Floats]
+
+
+def ideal_kernel(noise: GaussianNoise) -> Kernel:
+    """Return the kernel of ideal Gaussian noise."""
+    rank = noise.variances.size
+    rng = np.random.default_rng()  # seeded by the operating system, afresh for every certificate
+    entropy = 0.5 * rank * math.log(2.0 * math.pi * math.e)
+    return Kernel(entropy, np.ones(rank), 0.0, 0.0, lambda n: rng.standard_normal((n, rank)))
+
+
+def grid_kernel(noise: GridNoise) -> Kernel:
+    """Return the kernel of tabulated Gaussian noise."""
+    scales = noise.scales
+    in_steps = np.array([axis.cov[0, 0] / axis.step**2 for axis in noise.axes])
+    k = np.arange(1, 64)
+    theta = 1.0 + 2.0 * float(np.exp(-2.0 * (math.pi * k) ** 2 * in_steps.min()).sum())
+    return Kernel(
+        entropy=sum(axis.entropy for axis in noise.axes) - float(np.log(scales).sum()),
+        variances=in_steps / scales**2,
+        excess=sum(axis.excess for axis in noise.axes),
+        log_theta=len(noise.axes) * math.log(theta),
+        draw=lambda n: noise.at(system_uniforms(n, len(noise.axes))) / scales,
+    )
+
+
+def entropy(weights: Floats) -> float:
+    """Return the entropy of positive weights, in nats."""
+    return float(-(weights @ np.log(weights)))
+
+
+def distinct(points: Any, weights: Floats) -> tuple[Any, Floats]:
+    """Return the distinct rows and their total weights: equal outputs are one world."""
+    rows, inverse = np.unique(points, axis=0, return_inverse=True)
+    return rows, np.asarray(np.bincount(inverse.ravel(), weights, len(rows)), np.float64)
+
+
+def log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
+    """Return the bound of the Gaussian reference with Y's moments: Auto-PAC's, on the grid too."""
+    mean = weights @ points
+    shifted = (points - mean) * np.sqrt(weights)[:, None]
+    cov = shifted.T @ shifted + np.diag(kernel.variances)
+    if np.trace(cov) > 1e12:
+        return math.inf  # float64 cannot hold this determinant; H(X) is smaller anyway
+    loss = weights @ GaussianReference(mean, cov).loss(points, kernel.variances)
+    return float(loss) - kernel.entropy + kernel.log_theta + ROUNDING * (1 + mean.size)
+
+
+def lattice_law(codes: Ints, weights: Floats, axis: LatticeNoise) -> tuple[Ints, Floats]:
+    """Return where each world's noise window starts, and the mass of Y, for integer worlds.
+
+    Gaps wider than the noise are shut first: windows that do not overlap stay apart. The mass
+    is empty where it would take more than 2**26 cells.
+    """
+    dense, order = axis.dense, np.argsort(codes)
+    starts = np.zeros(codes.size, np.int64)
+    starts[order[1:]] = np.cumsum(np.minimum(np.diff(codes[order]), dense.size))
+    cells = int(starts.max()) + dense.size
+    law = np.zeros(cells if cells <= _MOST_CELLS else 0)
+    for start, weight in zip(starts, weights, strict=True) if law.size else ():
+        law[start : start + dense.size] += weight * dense
+    return starts, law
+
+
+def lattice_leakage(codes: Ints, weights: Floats, axis: LatticeNoise) -> float:
+    """Return MI(X; Y) = H(Y) - H(B) for (m,) integer worlds, as a finite sum.
+
+    Infinite where the sum would have more than 2**26 terms; other bounds then apply.
+    """
+    law = lattice_law(codes, weights, axis)[1]
+    mass = law[law > 0]
+    return max(0.0, entropy(mass) - axis.entropy) if mass.size else math.inf
+
+
+def label_leakage(weights: Floats, channel: LabelChannel) -> Evidence:
+    """Return the exact leakage of a label with these probabilities through a channel."""
+    joint = weights[:, None] * channel.matrix
+    law = joint.sum(axis=0)
+    i, j = np.nonzero(joint)
+    densities = np.log(channel.matrix[i, j] / law[j])
+    exact = max(0.0, float(joint[i, j] @ densities))
+    picks = look_up(integer_table(joint[i, j]), system_uniforms(20_000))
+    return Evidence({"exact sum": exact}, lower=exact, densities=densities[picks])
+
+
+def ideal_leakage(
+    points: Floats, weights: Floats, noise: GaussianNoise, *, delta: float, draws: int | None
+) -> Evidence:
+    """Return the evidence for (m, r) worlds under ideal Gaussian noise of unit scale."""
+    rows, p = distinct(points, weights)
+    return _kernel_evidence(rows, p, ideal_kernel(noise), delta, draws)
+
+
+def grid_leakage(
+    codes: Ints, weights: Floats, noise: GridNoise, *, delta: float, draws: int | None
+) -> Evidence:
+    """Return the evidence for (m, r) integer worlds under the noise that is really released."""
+    rows, p = distinct(codes, weights)
+    proved = {"entropy": entropy(p) + ROUNDING}
+    if noise.gaussian and len(noise.axes) > 1:
+        return _kernel_evidence(rows / noise.scales, p, grid_kernel(noise), delta, draws)
+    each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
+    proved["exact sum"] = sum(each) + ROUNDING * len(each)  # an upper bound for several axes
+    if len(each) > 1 or not math.isfinite(each[0]):
+        return Evidence(proved)
+    densities = _lattice_densities(rows[:, 0], p, noise.axes[0])
+    return Evidence(proved, lower=max(0.0, each[0] - ROUNDING), densities=densities)
+
+
+def _lattice_densities(codes: Ints, weights: Floats, axis: LatticeNoise) -> Floats:
+    """Return draws of log q(B) - log law(Y)."""
+    starts, law = lattice_law(codes, weights, axis)
+    worlds = look_up(integer_table(weights), system_uniforms(20_000))
+    cells = axis.at(system_uniforms(20_000)) - axis.offsets[0]
+    return np.asarray(np.log(axis.dense[cells] / law[starts[worlds] + cells]))
+
+
+def _kernel_evidence(
+    points: Floats, weights: Floats, kernel: Kernel, delta: float, draws: int | None
+) -> Evidence:
+    """Return every bound for Gaussian kernels; `draws=0` leaves out the statistical one."""
+    points = points - weights @ points
+    known = {
+        "entropy": entropy(weights) + ROUNDING,
+        "log-det": log_det(points, weights, kernel),
+    }
+    if draws == 0:
+        return Evidence(known)
+    n = draws or int(np.clip(4e7 // len(points), 20_000, 2_000_000))
+    pairwise, sampled, low, densities = _sampled(points, weights, kernel, delta, n)
+    return Evidence(known | {"pairwise": pairwise}, {"mixture": sampled}, low, densities)
+
+
+def _sampled(
+    points: Floats, weights: Floats, kernel: Kernel, delta: float, draws: int
+) -> tuple[float, float, float, Floats]:
+    """Return (pairwise bound, Monte-Carlo upper bound, lower bound, density draws).
+
+    Noise comes in pairs +-b. A world's mean over a pair lies below its height, so the deficit
+    D = height - mean is non-negative, and clipping it from above only raises the bound
+    E[height] - E[D]. Deficits are of the order of the leakage, and so is the interval.
+    """
+    main, merge = _merge_tail(weights)
+    p = weights[main] / weights[main].sum()
+    mixture = MixtureReference(points[main], p)
+    heights = mixture.heights() if p.size <= _MOST_HEIGHTS else -np.log(p)
+    worlds = look_up(integer_table(p), system_uniforms(draws))
+    plus, minus = mixture.densities(worlds, kernel.draw(draws))
+    deficits = np.maximum(heights[worlds] - 0.5 * (plus + minus), 0.0)
+    pilot = max(2, draws // 16)
+    cap = float(deficits[:pilot].max())  # chosen on draws that the bound then leaves out
+    base = float(p @ heights) + kernel.excess + mixture.rounding + ROUNDING
+    deficit = lower_mean(np.minimum(deficits[pilot:], cap), 0.0, cap, delta)
+    # A floored posterior is a decoder, and a decoder's log score is a lower bound.
+    score = 0.5 * (_floored(plus) + _floored(minus))
+    low = lower_mean(score, math.log(FLOOR), float(-np.log(p.min())) + 1e-9, delta)
+    low = max(0.0, weights[main].sum() * (low - mixture.rounding))
+    return merge(base), merge(base - max(deficit, 0.0)), low, np.concatenate([plus, minus])
+
+
+def _floored(densities: Floats) -> Floats:
+    return np.asarray(np.logaddexp(densities + math.log1p(-FLOOR), math.log(FLOOR)))
+
+
+def _merge_tail(weights: Floats) -> tuple[Ints, Callable[[float], float]]:
+    """Return the worlds to keep, and how a bound on them becomes one on all.
+
+    With T the event of total weight e that a merged world was drawn,
+    MI <= MI(T; Y) + MI(X; Y | T) <= h(e) + (1 - e) MI_main + e H(X | T).
+    """
+    order = np.argsort(weights)
+    tail = order[: np.searchsorted(np.cumsum(weights[order]), MERGED, side="right")]
+    mass = float(weights[tail].sum())
+    if mass == 0.0:
+        return np.arange(weights.size), lambda bound: bound
+    price = entropy(np.array([mass, 1 - mass])) + mass * entropy(weights[tail] / mass)
+    return np.sort(order[tail.size :]), lambda bound: price + (1 - mass) * bound
+
+
+def open_bound(
+    codes: Ints,
+    noise: GridNoise,
+    reference: GaussianReference | TableReference,
+    box: tuple[Ints, Ints],
+    delta: float,
+) -> float:
+    """Return an upper bound for i.i.d. draws of an unknown law on a public box.
+
+    Args:
+        codes: (n, r) integer outputs, none of which the noise or the reference has seen.
+        noise: The tabulated noise, discrete Gaussian on every axis.
+        reference: Gaussian in units of the noise's scale, or a product of tables.
+        box: The least and largest integers on each axis, (r,) and (r,).
+        delta: Probability of error.
+    """
+    if isinstance(reference, GaussianReference):
+        kernel, scales = grid_kernel(noise), noise.scales
+        losses = reference.loss(codes / scales, kernel.variances)
+        limits = reference.loss_range(box[0] / scales, box[1] / scales, kernel.variances)
+        base = kernel.log_theta - kernel.entropy + ROUNDING * (1 + scales.size)
+    else:
+        tables = [
+            reference.loss_table(c, axis, box[0][c], box[1][c]) for c, axis in enumerate(noise.axes)
+        ]
+        losses = np.sum([t[codes[:, c] - box[0][c]] for c, t in enumerate(tables)], axis=0)
+        limits = float(sum(t.min() for t in tables)), float(sum(t.max() for t in tables))
+        base = sum(LOSS_ERROR - axis.entropy for axis in noise.axes)
+    return max(0.0, base + upper_mean(losses, *limits, delta))
+
+
+def box_bound(noise: GridNoise, box: tuple[Ints, Ints]) -> float:
+    """Return a bound for every law on the box: none has more variance than its two ends."""
+    kernel = grid_kernel(noise)
+    wide = kernel.variances + np.square((box[1] - box[0]) / 2 / noise.scales)
+    gaussian = 0.5 * float(np.log(2 * math.pi * math.e * wide).sum())
+    return gaussian - kernel.entropy + kernel.log_theta + ROUNDING * (1 + wide.size)
+
+
+def open_leakage(
+    codes: Ints,
+    noise: GridNoise,
+    reference: GaussianReference | TableReference,
+    box: tuple[Ints, Ints],
+    delta: float,
+) -> Evidence:
+    """Return the evidence for draws; arguments as in `open_bound`."""
+    return Evidence(
+        proved={"box": box_bound(noise, box)},
+        statistical={"reference": open_bound(codes, noise, reference, box, delta)},
+        densities=_open_densities(codes, noise, reference),
+    )
+
+
+def _open_densities(
+    codes: Ints, noise: GridNoise, reference: GaussianReference | TableReference
+) -> Floats:
+    """Return draws of log q(B) - log w(Y)."""
+    shift = noise.at(system_uniforms(*codes.shape))
+    log_q = noise.log_density((shift * noise.steps) @ noise.basis.T)
+    if isinstance(reference, TableReference):
+        return np.asarray(log_q - reference.log_density(codes + shift))
+    log_q += np.log(noise.scales).sum()  # from mass to density in units of the scale
+    return np.asarray(log_q - reference.log_density((codes + shift) / noise.scales))

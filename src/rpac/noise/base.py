@@ -1,0 +1,73 @@
+"""The noun Noise, and the integer tables from which everything released is drawn."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from rpac._types import Floats, Ints, Json, Table
+
+TOTAL = 1 << 63
+"""A table's weights are integers that sum to exactly this; they *are* the law."""
+
+
+def integer_table(weights: Floats) -> Table:
+    """Return integer weights that sum to 2**63: rounded down, the rest to the likeliest entry."""
+    table: Table = np.floor(weights / weights.sum() * TOTAL).astype(np.uint64)
+    top = int(np.argmax(table))
+    table[top] = int(table[top]) + TOTAL - int(table.sum(dtype=np.uint64))
+    return table
+
+
+def system_uniforms(*shape: int) -> Table:
+    """Return integers uniform on [0, 2**63) from the operating system: release randomness."""
+    size = int(np.prod(shape))
+    return (np.frombuffer(os.urandom(8 * size), np.uint64) >> np.uint64(1)).reshape(shape)
+
+
+def study_uniforms(rng: np.random.Generator, *shape: int) -> Table:
+    """Return integers uniform on [0, 2**63) from a generator: study randomness, never released."""
+    return rng.integers(0, TOTAL, size=shape, dtype=np.uint64)
+
+
+def look_up(table: Table, uniforms: Table) -> Ints:
+    """Return the index each uniform integer selects: inverse cumulative weights, exactly."""
+    return np.searchsorted(np.cumsum(table, dtype=np.uint64), uniforms, side="right")
+
+
+class Noise(ABC):
+    """Additive noise B, independent of the secret.
+
+    Guarantees:
+        `log_density` is the law that `sample` draws from. Subclasses are final, so that nobody
+        can change the density a certificate was computed with.
+    """
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Number of output coordinates, d."""
+
+    @property
+    @abstractmethod
+    def cov(self) -> Floats:
+        """Covariance of B, (d, d)."""
+
+    @property
+    @abstractmethod
+    def power(self) -> float:
+        """E ||B||^2."""
+
+    @abstractmethod
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return (n, d) draws for study; a release never calls this."""
+
+    @abstractmethod
+    def log_density(self, points: Floats) -> Floats:
+        """Return log q at (n, d) points: a density, or a mass on the noise's own lattice."""
+
+    @abstractmethod
+    def describe(self) -> Json:
+        """Return the public description that goes into a certificate."""

@@ -1,0 +1,122 @@
+"""Ideal Gaussian noise: what calibrators think in. It is tabulated before anything is released."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+
+from rpac._checks import array, digest, positive_definite, refuse
+from rpac._types import Floats, Json
+from rpac.noise.base import Noise
+
+
+def along(shifts: Floats, basis: Floats) -> Floats:
+    """Return the (n, r) coordinates of (n, d) shifts; refuse shifts that leave the basis' span.
+
+    Raises:
+        InputError: If some shift points where no noise is added.
+    """
+    inside = shifts @ basis
+    if basis.shape[1] < basis.shape[0]:
+        rest = np.linalg.norm(shifts - inside @ basis.T, axis=1).max()
+        if rest > 1e-9 * np.linalg.norm(shifts, axis=1).max():
+            raise refuse(
+                "noise in every direction in which outputs differ",
+                "a direction without noise",
+                "Calibrate the noise on these outputs.",
+            )
+    return np.asarray(inside)
+
+
+@final
+class GaussianNoise(Noise):
+    """Gaussian noise with a full covariance, or on a subspace.
+
+    Args:
+        cov: (d, d) positive-definite covariance; a plain number is a variance (d = 1).
+
+    Attributes:
+        basis: (d, r) orthonormal directions.
+        variances: (r,) positive variances along them. Outside their span there is no noise,
+            so outputs may not differ there; `certify` and `tabulate` check it.
+
+    >>> GaussianNoise(4.0).power
+    4.0
+    """
+
+    def __init__(self, cov: Any) -> None:
+        cov = positive_definite(cov, "cov")
+        if np.count_nonzero(cov - np.diag(np.diag(cov))) == 0:
+            variances, basis = np.diag(cov).copy(), np.eye(len(cov))
+        else:
+            variances, basis = np.linalg.eigh(cov)
+        self.basis, self.variances = basis, variances
+
+    @classmethod
+    def on(cls, basis: Any, variances: Any) -> GaussianNoise:
+        """Return noise on a subspace: `basis` (d, r) with orthonormal columns, `variances` (r,)."""
+        noise = object.__new__(cls)
+        noise.basis, noise.variances = array(basis, "basis", 2), array(variances, "variances", 1)
+        gram = noise.basis.T @ noise.basis
+        if gram.shape != (noise.variances.size,) * 2 or not np.allclose(gram, np.eye(len(gram))):
+            raise refuse(
+                f"{noise.variances.size} orthonormal columns",
+                f"a basis of shape {noise.basis.shape}",
+                "Use numpy.linalg.qr.",
+            )
+        if (noise.variances <= 0).any():
+            raise refuse(
+                "positive variances", noise.variances.min(), "Drop directions without noise."
+            )
+        return noise
+
+    def scaled(self, factor: float) -> GaussianNoise:
+        """Return the same noise with `factor` times the power."""
+        return GaussianNoise.on(self.basis, self.variances * factor)
+
+    @property
+    def dim(self) -> int:
+        """Number of output coordinates, d."""
+        return int(self.basis.shape[0])
+
+    @property
+    def cov(self) -> Floats:
+        """Covariance, (d, d)."""
+        return np.asarray((self.basis * self.variances) @ self.basis.T)
+
+    @property
+    def power(self) -> float:
+        """E ||B||^2, the trace of the covariance."""
+        return float(self.variances.sum())
+
+    def whiten(self, values: Floats, center: Floats) -> Floats:
+        """Return (n, r) coordinates in units of the noise's own scale."""
+        return np.asarray(along(values - center, self.basis) / np.sqrt(self.variances))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return (n, d) draws for study."""
+        unit = rng.standard_normal((n, self.variances.size))
+        return np.asarray((unit * np.sqrt(self.variances)) @ self.basis.T)
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return log q at (n, d) points, with respect to volume in the span of `basis`."""
+        unit = self.whiten(np.asarray(points, np.float64), np.zeros(self.dim))
+        log_scale = float(np.log(2.0 * math.pi * self.variances).sum())
+        return np.asarray(-0.5 * (np.square(unit).sum(axis=1) + log_scale))
+
+    def describe(self) -> Json:
+        """Return the public description."""
+        rank = int(self.variances.size)
+        key = digest(self.basis, self.variances)
+        return {
+            "family": "gaussian",
+            "dim": self.dim,
+            "rank": rank,
+            "power": self.power,
+            "digest": key,
+        }
+
+    def __repr__(self) -> str:
+        return f"GaussianNoise(dim={self.dim}, power={self.power:.6g})"

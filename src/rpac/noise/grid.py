@@ -1,0 +1,143 @@
+"""The law that is really released: quantised outputs plus independent table noise on each axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from rpac._checks import digest, refuse
+from rpac._types import Floats, Ints, Json, Table
+from rpac.noise.base import Noise, study_uniforms
+from rpac.noise.gaussian import GaussianNoise, along
+from rpac.noise.lattice import LatticeNoise
+
+if TYPE_CHECKING:
+    from rpac.outputs import Outputs
+
+STEPS_PER_SIGMA = 1024
+"""Fineness of the grid for real outputs: rounding moves a world by at most sigma / 2048."""
+OPEN_STEPS = 128
+"""The same for draws of open distributions, whose references have a cell for every step."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GridNoise(Noise):
+    """Table noise on the axes of a public basis; made by `tabulate`.
+
+    A world z becomes the integers round((z - center) @ basis / step); noise is added to those
+    integers; `decode` of the sum is the released value.
+
+    Args:
+        basis: (d, r) orthonormal columns.
+        center: (d,) public origin.
+        axes: r tables, one for each column.
+    """
+
+    basis: Floats
+    center: Floats
+    axes: tuple[LatticeNoise, ...]
+
+    @property
+    def dim(self) -> int:
+        """Number of output coordinates, d."""
+        return int(self.basis.shape[0])
+
+    @property
+    def steps(self) -> Floats:
+        """Grid spacing of each axis, (r,)."""
+        return np.array([axis.step for axis in self.axes])
+
+    @property
+    def scales(self) -> Floats:
+        """Scale of each discrete Gaussian axis in steps, (r,); NaN for other tables."""
+        return np.array([axis.scale or np.nan for axis in self.axes])
+
+    @property
+    def cov(self) -> Floats:
+        """Covariance, (d, d)."""
+        variances = np.array([axis.cov[0, 0] for axis in self.axes])
+        return np.asarray((self.basis * variances) @ self.basis.T)
+
+    @property
+    def power(self) -> float:
+        """E ||B||^2."""
+        return float(sum(axis.power for axis in self.axes))
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether every axis is a discrete Gaussian."""
+        return all(axis.scale is not None for axis in self.axes)
+
+    def encode(self, values: Floats) -> Ints:
+        """Return the (n, r) integers of (n, d) values."""
+        codes = np.rint(along(values - self.center, self.basis) / self.steps)
+        if np.abs(codes).max(initial=0.0) > 2**50:
+            raise refuse(
+                "outputs within 2**50 grid steps", "a wider spread", "Clip the outlying worlds."
+            )
+        return np.asarray(codes.astype(np.int64))
+
+    def decode(self, codes: Ints) -> Floats:
+        """Return the (n, d) values of (n, r) integers: public post-processing."""
+        return np.asarray(self.center + (codes * self.steps) @ self.basis.T)
+
+    def at(self, uniforms: Table) -> Ints:
+        """Return the (n, r) integer noise that (n, r) uniform integers select."""
+        return np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(self.axes)], axis=1)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Return (n, d) draws for study."""
+        codes = self.at(study_uniforms(rng, n, len(self.axes)))
+        return np.asarray((codes * self.steps) @ self.basis.T)
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return the log mass at (n, d) points of the noise grid; -inf off it."""
+        along = np.asarray(points, np.float64) @ self.basis
+        each = [axis.log_density(along[:, [i]]) for i, axis in enumerate(self.axes)]
+        return np.asarray(np.sum(each, axis=0))
+
+    def describe(self) -> Json:
+        """Return the public description."""
+        key = digest(self.basis, self.center, *(a.describe()["digest"] for a in self.axes))
+        return {
+            "family": "grid",
+            "dim": self.dim,
+            "rank": len(self.axes),
+            "power": self.power,
+            "gaussian": self.gaussian,
+            "digest": key,
+        }
+
+    def __repr__(self) -> str:
+        return f"GridNoise(dim={self.dim}, axes={len(self.axes)}, power={self.power:.6g})"
+
+
+def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:
+    """Return the released form of a noise: grid and integer tables for these outputs.
+
+    Counts keep their own lattice (whole steps) where the noise is aligned with the coordinates;
+    other outputs get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128).
+    """
+    if outputs.kind == "label" or noise.dim != outputs.dim:
+        raise refuse(
+            f"numeric outputs with {noise.dim} coordinates", repr(outputs), "Match the two."
+        )
+    if isinstance(noise, GridNoise):
+        return noise
+    if isinstance(noise, LatticeNoise):
+        return GridNoise(np.eye(1), np.zeros(1), (noise,))
+    if not isinstance(noise, GaussianNoise):
+        raise refuse(
+            "GaussianNoise, LatticeNoise or GridNoise", repr(noise), "Only tables are released."
+        )
+    sigmas = np.sqrt(noise.variances)
+    if outputs.kind == "count" and np.array_equal(noise.basis, np.eye(noise.dim)):
+        steps = 2.0 ** np.floor(np.log2(np.maximum(sigmas / STEPS_PER_SIGMA, 1.0)))
+        axes = tuple(LatticeNoise.gaussian(t, s / t) for s, t in zip(sigmas, steps, strict=True))
+        return GridNoise(noise.basis, np.zeros(noise.dim), axes)
+    fine = STEPS_PER_SIGMA if outputs.exact else OPEN_STEPS
+    axes = tuple(LatticeNoise.gaussian(float(s) / fine, fine) for s in sigmas)
+    return GridNoise(noise.basis, outputs.center, axes)

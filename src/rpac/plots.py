@@ -1,0 +1,66 @@
+"""Pictures. Needs the extra `plot` (matplotlib)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rpac._checks import array, refuse
+
+
+def noise_against_budget(
+    budgets: Sequence[float],
+    scales: Mapping[str, Sequence[float]],
+    *,
+    signal: float,
+    chosen: float | None = None,
+) -> Any:
+    """Return a figure of the noise's standard deviation against the budget, on log axes.
+
+    Args:
+        budgets: Budgets in nats, positive.
+        scales: For each method its noise's root power at those budgets.
+        signal: How far the answer itself varies between worlds (root power), for scale.
+        chosen: The budget to mark.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise refuse("matplotlib", "no such package", "pip install 'rpac[plot]'.") from None
+    x = array(budgets, "budgets", 1)
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.subplots()
+    for name, y in scales.items():
+        axes.loglog(x, array(y, name, 1), "o-", markersize=4, label=name)
+    axes.axhline(signal, color="0.5", linestyle="--", linewidth=1)
+    axes.annotate(
+        "spread of the answer over worlds",
+        (x.min(), signal),
+        xytext=(4, 4),
+        textcoords="offset points",
+        color="0.35",
+        fontsize=9,
+    )
+    if chosen is not None:
+        axes.axvline(chosen, color="0.5", linestyle=":", linewidth=1)
+        axes.annotate(
+            f"chosen: {chosen:g} nats",
+            (chosen, 0.03),
+            rotation=90,
+            fontsize=9,
+            xytext=(-4, 0),
+            textcoords="offset points",
+            color="0.35",
+            ha="right",
+            va="bottom",
+            xycoords=("data", "axes fraction"),
+        )
+    axes.set_xlabel("budget: leaked information (nats)")
+    axes.set_ylabel("noise: root power, in the answer's units")
+    axes.set_xticks(np.asarray(x), [f"{b:.2g}" for b in x], minor=False, fontsize=8)
+    axes.minorticks_off()
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.legend(frameon=False)
+    return figure

@@ -1,0 +1,178 @@
+"""Run the mechanism, a black box, once on every world."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rpac._checks import count, refuse
+from rpac._form import Form, common_form, flatten
+from rpac.errors import MechanismError, RpacError
+from rpac.outputs import Outputs
+from rpac.source import Draws, Source
+
+F = TypeVar("F", bound=Callable[..., Any])
+_STACK = 64
+
+
+def vectorized(function: F) -> F:
+    """Declare that a mechanism takes a stack of worlds, and returns one answer for each.
+
+    The stack is an array whose first axis runs over worlds of equal shape. On a sampler for
+    `Draws` it declares the signature `sampler(rng, n)`.
+
+    >>> @vectorized
+    ... def means(stack):
+    ...     return stack.mean(axis=1)
+    """
+    function.takes_stack = True  # type: ignore[attr-defined]
+    return function
+
+
+def simulate(
+    source: Source, mechanism: Callable[..., Any], n_jobs: int = 1, seed: int = 0
+) -> Outputs:
+    """Return the outputs of `mechanism` on every world of `source`.
+
+    Args:
+        source: `Worlds`, `Subsets` or `Draws`.
+        mechanism: Any callable of one secret. It returns a number, a label (text), an array, a
+            dict of numbers or a data frame of numbers, of one shape in all worlds. If it has a
+            parameter `rng` it gets a generator of its own for each world: a world is then
+            secret and seed together.
+        n_jobs: Processes, as joblib counts them.
+        seed: Study randomness; equal seeds give equal outputs, whatever `n_jobs`.
+
+    Raises:
+        MechanismError: If the mechanism fails, or its answers differ in form. The message names
+            the type of the failure, never a world.
+    """
+    if not isinstance(source, Source):
+        raise refuse("a Source", type(source).__name__, "Wrap it in Worlds, Subsets or Draws.")
+    if not callable(mechanism):
+        raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
+    return evaluate(source, mechanism, source.worlds(seed), n_jobs=n_jobs, seed=seed)
+
+
+def evaluate(
+    source: Source, mechanism: Callable[..., Any], secrets: list[Any], *, n_jobs: int, seed: int
+) -> Outputs:
+    """Return the outputs on these secrets of the source."""
+    if n_jobs != -1:
+        count(n_jobs, "n_jobs", least=1)
+    if getattr(mechanism, "takes_stack", False):
+        answers = _run_stacks(mechanism, secrets)
+    else:
+        answers = _run_each(mechanism, secrets, n_jobs, seed)
+    outputs = _collect(*_rows(answers), source)
+    outputs.statement = source.statement
+    return outputs
+
+
+def _run_each(
+    mechanism: Callable[..., Any], secrets: list[Any], n_jobs: int, seed: int
+) -> list[Any]:
+    from joblib import Parallel, delayed
+
+    random = _takes_rng(mechanism)
+    seeds = np.random.SeedSequence([seed, 1]).spawn(len(secrets)) if random else []
+    calls: list[tuple[Any, ...]] = (
+        list(zip(secrets, seeds, strict=True)) if random else [(secret,) for secret in secrets]
+    )
+    if n_jobs == 1:
+        return [_run(mechanism, *call) for call in progress(calls, len(calls))]
+    jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_run)(mechanism, *call) for call in calls
+    )
+    return list(progress(jobs, len(calls)))
+
+
+def _takes_rng(mechanism: Callable[..., Any]) -> bool:
+    try:
+        return "rng" in inspect.signature(mechanism).parameters
+    except (TypeError, ValueError):  # builtins have no signature
+        return False
+
+
+def _run(mechanism: Callable[..., Any], secret: Any, seed: Any = None) -> Any:
+    try:
+        if seed is None:
+            return mechanism(secret)
+        return mechanism(secret, rng=np.random.default_rng(seed))
+    except RpacError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a black box may raise anything
+        raise _failed(error) from None
+
+
+def _failed(error: Exception) -> RpacError:
+    return refuse(
+        "a mechanism that answers on every world",
+        f"a {type(error).__name__} on some",
+        "Catch it inside the mechanism and return a fixed value.",
+        MechanismError,
+    )
+
+
+def _run_stacks(mechanism: Callable[..., Any], secrets: list[Any]) -> list[Any]:
+    """Run a vectorised mechanism on blocks of worlds that share a shape."""
+    arrays = [np.asarray(secret) for secret in secrets]
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for i, item in enumerate(arrays):
+        groups[item.shape].append(i)
+    blocks = [g[a : a + _STACK] for g in groups.values() for a in range(0, len(g), _STACK)]
+    answers: list[Any] = [None] * len(secrets)
+    for block in progress(blocks, len(blocks)):
+        results = _run(mechanism, np.stack([arrays[i] for i in block]))
+        if not hasattr(results, "__len__") or len(results) != len(block):
+            raise refuse(
+                "one answer for each world of the stack",
+                type(results).__name__,
+                "Return an array whose first axis is the stack's.",
+                MechanismError,
+            )
+        for i, result in zip(block, results, strict=True):
+            answers[i] = result
+    return answers
+
+
+def _rows(answers: list[Any]) -> tuple[Form, Any]:
+    """Return the one form of all answers, and their labels (m,) or numbers (m, d)."""
+    kinds = {(type(a), a.shape, a.dtype) for a in answers if isinstance(a, np.ndarray | np.generic)}
+    if len(kinds) == 1 and all(isinstance(a, np.ndarray | np.generic) for a in answers):
+        form = flatten(answers[0])[0]  # arrays of one shape and type: check them all at once
+        flat = flatten(np.stack(answers))[1] if form.name != "label" else np.array(answers)
+        return form, flat if form.name == "label" else flat.reshape(len(answers), -1)
+    pairs = [flatten(answer) for answer in answers]
+    form = common_form([form for form, _ in pairs])
+    rows = [row for _, row in pairs]
+    return form, np.array(rows) if form.name == "label" else np.stack(rows)
+
+
+def _collect(form: Form, values: Any, source: Source) -> Outputs:
+    if form.name == "label":
+        return Outputs(values, source.weights, kind="category")
+    kind = "count" if form.whole and not isinstance(source, Draws) else "real"
+    outputs = Outputs(values, source.weights, kind=kind)
+    outputs.form = form
+    if isinstance(source, Draws):
+        low, high = (np.broadcast_to(side, (values.shape[1],)) for side in source.clip)
+        outputs.values = np.clip(outputs.values, low, high)
+        outputs.exact, outputs.clip = False, (low, high)
+    return outputs
+
+
+def progress(items: Iterable[Any], total: int) -> Iterator[Any]:
+    """Yield the items under a progress bar; silent where nobody looks."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, "simulating", total, console=Console(stderr=True), transient=True)

@@ -1,0 +1,200 @@
+"""Sources of the secret: a finite list, balanced half-samples of a data set, or a sampler."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from rpac._checks import array, count, probabilities, refuse
+from rpac._types import Bools, Floats
+
+
+class Source(ABC):
+    """Where the secret comes from; the prior that a certificate names."""
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """The secret, in words, as the first line of a certificate names it."""
+
+    @abstractmethod
+    def worlds(self, seed: int) -> list[Any]:
+        """Return the possible secrets, or draws of them for an open distribution."""
+
+    weights: Floats | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.statement})"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(repr(self))}</code>"
+
+
+@final
+class Worlds(Source):
+    """A finite list of possible secrets.
+
+    Args:
+        secrets: m objects; the first axis of an array.
+        weights: (m,) prior probabilities, positive, summing to 1; equal by default.
+
+    >>> Worlds([[0, 1], [1, 1]])
+    Worlds(which of 2 worlds was drawn)
+    """
+
+    def __init__(self, secrets: Sequence[Any] | Any, weights: Any = None) -> None:
+        self.secrets = list(secrets)
+        m = len(self.secrets)
+        if m < 2:
+            raise refuse("at least 2 worlds", m, "With one world there is no secret to protect.")
+        if weights is not None:
+            self.weights = probabilities(weights, "weights", size=m, positive=True)
+
+    @property
+    def statement(self) -> str:
+        """The secret, in words."""
+        return f"which of {len(self.secrets)} worlds was drawn"
+
+    def worlds(self, seed: int) -> list[Any]:
+        """Return the secrets."""
+        return self.secrets
+
+
+@final
+class Subsets(Source):
+    """Balanced half-samples: each world holds half of the units, each unit half of the worlds.
+
+    Worlds come in complementary pairs. Where there are no more than `worlds` half-samples at all,
+    the source is all of them.
+
+    Args:
+        data: An array (rows first), a list, or any data frame that narwhals knows.
+        unit: Column that says whose row it is; rows with equal entries move together. Without
+            it every row is a unit of its own.
+        worlds: Number of half-samples m, even.
+        seed: Study randomness that picks the half-samples; the *drawn* world never depends on it.
+
+    Attributes:
+        masks: (m, units) True where a unit is in a world.
+        units: (units,) the distinct entries of the unit column, or row numbers.
+    """
+
+    def __init__(self, data: Any, unit: Any = None, worlds: int = 512, seed: int = 0) -> None:
+        self._frame = hasattr(data, "columns") or hasattr(data, "column_names")
+        self._data: Any = data if self._frame or isinstance(data, np.ndarray) else list(data)
+        keys = np.arange(_length(data)) if unit is None else self._column(unit)
+        self.units, self._owner = np.unique(keys, return_inverse=True)
+        if self.units.size < 2:
+            raise refuse("at least 2 units", self.units.size, "One unit has no half-samples.")
+        m = count(worlds, "worlds", least=2)
+        if m % 2:
+            raise refuse("an even number of worlds", m, "Worlds come in complementary pairs.")
+        self.masks = _half_samples(self.units.size, m, np.random.default_rng(seed))
+
+    def _column(self, unit: Any) -> Any:
+        if not self._frame:
+            rows = np.asarray(self._data)
+            if rows.ndim != 2 or not isinstance(unit, int) or not 0 <= unit < rows.shape[1]:
+                raise refuse("a column number as `unit` of an array", repr(unit), "Count from 0.")
+            return rows[:, unit]
+        import narwhals as nw
+
+        frame = nw.from_native(self._data, eager_only=True)
+        if unit not in frame.columns:
+            raise refuse(f"`unit` among {frame.columns}", repr(unit), "Name the unit's column.")
+        return frame[unit].to_numpy()
+
+    @property
+    def statement(self) -> str:
+        """The secret, in words."""
+        return (
+            f"which of {len(self.masks)} half-samples of the {self.units.size} units was drawn "
+            f"(every unit is in with probability 1/2)"
+        )
+
+    def worlds(self, seed: int) -> list[Any]:
+        """Return the m half-samples, each of the kind that `data` is."""
+        return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
+
+    def _take(self, rows: Any) -> Any:
+        if self._frame:
+            import narwhals as nw
+
+            return nw.from_native(self._data, eager_only=True)[rows.tolist()].to_native()
+        if isinstance(self._data, np.ndarray):
+            return self._data[rows]
+        return [self._data[i] for i in rows]
+
+
+def _length(data: Any) -> int:
+    try:
+        return len(data)
+    except TypeError:
+        raise refuse("data with rows", type(data).__name__, "Pass a frame or array.") from None
+
+
+def _half_samples(n: int, m: int, rng: np.random.Generator) -> Bools:
+    """Return (m, n) masks of half-samples in complementary pairs."""
+    half = n // 2
+    whole = math.comb(n, half) * (1 + n % 2)
+    if whole <= m:
+        first = np.zeros((math.comb(n, half), n), bool)
+        for row, chosen in enumerate(itertools.combinations(range(n), half)):
+            first[row, list(chosen)] = True
+        return first if n % 2 == 0 else np.concatenate([first, ~first])
+    order = rng.permuted(np.tile(np.arange(n), (m // 2, 1)), axis=1)
+    first = order < half
+    return np.concatenate([first, ~first])
+
+
+@final
+class Draws(Source):
+    """An open distribution: independent draws of a sampler whose law nobody knows.
+
+    Args:
+        sampler: `sampler(rng)` returns one secret; marked with `rpac.vectorized`,
+            `sampler(rng, n)` returns n of them, first axis.
+        clip: (low, high), numbers or (d,) arrays: public bounds on the mechanism's outputs,
+            applied in simulation and release. Required: without them no finite number of draws
+            says anything about the tail.
+        draws: How many to simulate; half fit, half judge.
+    """
+
+    def __init__(self, sampler: Callable[..., Any], clip: Any = None, draws: int = 10_000) -> None:
+        if not callable(sampler):
+            raise refuse("a sampler(rng)", type(sampler).__name__, "Wrap a list in rpac.Worlds.")
+        if clip is None or len(clip) != 2:
+            raise refuse(
+                "public bounds clip=(low, high)",
+                repr(clip),
+                "State what the outputs can be at most; they are clipped to it.",
+            )
+        low, high = (array(np.atleast_1d(side), "clip", 1) for side in clip)
+        if low.shape != high.shape or not (low < high).all():
+            raise refuse("low below high in `clip`", repr(clip), "Swap or widen them.")
+        self.sampler, self.clip, self.draws = sampler, (low, high), count(draws, "draws", least=40)
+
+    @property
+    def statement(self) -> str:
+        """The secret, in words."""
+        return "one draw of an open distribution, known by samples only"
+
+    def worlds(self, seed: int) -> list[Any]:
+        """Return `draws` secrets; equal seeds give equal secrets."""
+        if getattr(self.sampler, "takes_stack", False):
+            return list(self.sampler(np.random.default_rng(seed), self.draws))
+        seeds = np.random.SeedSequence(seed).spawn(self.draws)
+        return [self.sampler(np.random.default_rng(s)) for s in seeds]
+
+    def draw(self) -> Any:
+        """Return one fresh secret, with randomness of the operating system."""
+        rng = np.random.default_rng()
+        if getattr(self.sampler, "takes_stack", False):
+            return self.sampler(rng, 1)[0]
+        return self.sampler(rng)
