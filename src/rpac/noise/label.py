@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, count, digest, in_range, probabilities
+from rpac._checks import array, count, digest, in_range, probabilities, refuse
 from rpac._types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, integer_table, look_up, study_uniforms
 
@@ -23,6 +23,8 @@ class LabelChannel:
     def __init__(self, matrix: Any) -> None:
         rows = array(matrix, "matrix", 2)
         size = rows.shape[1]
+        if len(rows) != size:
+            raise refuse("a square `matrix`", f"shape {rows.shape}", "Give each label a row.")
         self.tables: Table = np.stack(
             [integer_table(probabilities(row, "matrix row", size=size)) for row in rows]
         )

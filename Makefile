@@ -1,0 +1,32 @@
+# Two commands on a machine that has python3 (with venv) and make: `make demo`, `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+export OMP_NUM_THREADS ?= 1
+export MPLBACKEND = Agg
+TRUSTED = src/rpac/advantage.py,src/rpac/certificate.py,src/rpac/confidence.py,src/rpac/leakage.py,src/rpac/noise/base.py,src/rpac/noise/gaussian.py,src/rpac/noise/grid.py,src/rpac/noise/label.py,src/rpac/noise/lattice.py,src/rpac/reference/base.py,src/rpac/reference/gaussian.py,src/rpac/reference/mixture.py,src/rpac/reference/table.py,src/rpac/release.py
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/mean_income.py
+
+test: lint
+	$(BIN)/pytest -n 2 --cov --cov-report=
+	$(BIN)/coverage report --include=$(TRUSTED) --fail-under=100
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/run.py
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,70 @@
+"""Nats, success and (epsilon, delta): both directions, any prior."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rpac import InputError, advantage
+
+
+def test_conversions_invert_each_other_on_ten_thousand_points():
+    rng = np.random.default_rng(0)
+    prior = rng.uniform(0.001, 0.999, 10_000)
+    nats = np.exp(rng.uniform(np.log(1e-6), np.log(0.99 * np.log(1 / prior))))
+    success = advantage.nats_to_success(nats, prior)
+    assert ((success > prior) & (success <= 1)).all()
+    assert np.abs(advantage.success_to_nats(success, prior) - nats).max() < 1e-9
+    back = advantage.nats_to_success(advantage.success_to_nats(success, prior), prior)
+    assert np.abs(back - success).max() < 1e-9
+
+
+def test_epsilon_inverts_on_random_points():
+    rng = np.random.default_rng(1)
+    for _ in range(2_000):
+        delta, epsilon = 10 ** rng.uniform(-9, -3), rng.uniform(0.05, 8)
+        success = advantage.epsilon_to_success(epsilon, delta)
+        assert advantage.success_to_epsilon(success, delta) == pytest.approx(epsilon, abs=1e-9)
+        nats = advantage.epsilon_to_nats(epsilon, delta)
+        assert advantage.nats_to_epsilon(nats, delta) == pytest.approx(epsilon, abs=1e-7)
+
+
+def test_epsilon_ceiling_is_reached_by_the_best_test_of_randomised_response():
+    for epsilon in (0.1, 1.0, 3.0):
+        keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+        for prior in (0.2, 0.5, 0.9):
+            best = max(prior, 1 - prior, keep)  # guess blindly, or believe the answer
+            assert advantage.epsilon_to_success(epsilon, 0.0, prior) == pytest.approx(best)
+
+
+def test_edges():
+    assert advantage.nats_to_success(0.0, 0.3) == 0.3
+    assert advantage.nats_to_success(5.0, 0.5) == 1.0
+    assert advantage.success_to_nats(0.2, 0.3) == 0.0
+    assert advantage.success_to_nats(1.0, 0.25) == pytest.approx(math.log(4))
+    assert advantage.binary_kl(0.0, 0.25) == pytest.approx(math.log(4 / 3))
+    assert advantage.success_to_epsilon(1.0) == math.inf
+    assert advantage.success_to_epsilon(0.5) == 0.0
+    assert advantage.fano_nats(advantage.fano_accuracy(0.5, 7), 7) == pytest.approx(0.5)
+
+
+def test_success_is_rounded_up():
+    nats = np.geomspace(1e-6, 0.6, 1_000)
+    assert (advantage.binary_kl(advantage.nats_to_success(nats), 0.5) >= nats * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: advantage.binary_kl(1.2, 0.5), r"Expected success in \[0, 1\], prior in \(0, 1\)"),
+        (lambda: advantage.binary_kl(0.5, 0.0), r"Pass probabilities"),
+        (lambda: advantage.nats_to_success(-0.1), "Expected nats of at least 0; got -0.1"),
+        (lambda: advantage.nats_to_success(float("nan")), "Expected nats of at least 0; got nan"),
+        (lambda: advantage.fano_accuracy(0.1, 1), "Expected a whole `classes` of at least 2"),
+        (lambda: advantage.epsilon_to_success(-1.0), "Expected epsilon >= 0"),
+        (lambda: advantage.epsilon_to_success(1.0, delta=1.0), "Check their order"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,64 @@
+"""Budgets in four units, and what is not one."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import rpac
+from rpac.budget import as_budget
+
+
+def test_units():
+    assert rpac.Bits(1.0).nats() == pytest.approx(math.log(2))
+    assert rpac.Nats(np.float32(0.5)).nats() == 0.5
+    assert rpac.SuccessRate(0.75).nats() == pytest.approx(
+        0.75 * math.log(1.5) + 0.25 * math.log(0.5)
+    )
+    assert rpac.ResidualEntropy(5.0).nats(6.0) == pytest.approx(1.0)
+    assert as_budget(rpac.Bits(2)) == rpac.Bits(2)
+    assert as_budget(1) == rpac.Nats(1)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 0.0, -0.0])
+@pytest.mark.parametrize("unit", [rpac.Nats, rpac.Bits, rpac.ResidualEntropy, as_budget])
+def test_budgets_that_are_not_positive(unit, bad):
+    with pytest.raises(rpac.InputError, match=r"Expected a positive budget in .*; got .*above 0"):
+        unit(bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [math.nan, math.inf, -math.inf, True, np.True_, "0.5", None, [1.0], Decimal(1), 1j]
+)
+@pytest.mark.parametrize("unit", [rpac.Nats, rpac.Bits, rpac.ResidualEntropy, as_budget])
+def test_budgets_that_are_not_numbers(unit, bad):
+    with pytest.raises(rpac.InputError, match=r"Expected a finite number for .*; got .*Pass a pl"):
+        unit(bad)
+
+
+@pytest.mark.parametrize(("rate", "prior"), [(0.5, 0.5), (0.4, 0.5), (1.0, 0.5), (0.6, 0.0)])
+def test_success_rates_outside_their_range(rate, prior):
+    with pytest.raises(rpac.InputError, match=r"Expected `(rate|prior)` between .*; got .*inside"):
+        rpac.SuccessRate(rate, prior)
+
+
+def test_residual_entropy_needs_a_known_and_larger_entropy():
+    with pytest.raises(rpac.InputError, match="Expected a secret of known entropy; got an open"):
+        rpac.ResidualEntropy(1.0).nats(None)
+    with pytest.raises(rpac.InputError, match="Expected residual entropy below the secret's 1 nat"):
+        rpac.ResidualEntropy(1.0).nats(1.0)
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, True, "much"])
+def test_every_entry_point_refuses_a_bad_budget(bad):
+    outputs = rpac.Outputs([0.0, 1.0])
+    source = rpac.Worlds([0.0, 1.0])
+    for call in (
+        lambda: rpac.calibrate(outputs, bad),
+        lambda: rpac.certify(outputs, rpac.GaussianNoise(1.0), budget=bad),
+        lambda: rpac.privatize(lambda x: x, source, bad),
+    ):
+        with pytest.raises(rpac.InputError, match="Expected a"):
+            call()
+    assert outputs._attempts == 0  # nothing half-done

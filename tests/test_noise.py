@@ -1,0 +1,218 @@
+"""Laws of every noise: density, samples, moments, tables; and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest
+
+import rpac
+from rpac.contracts import check_noise
+from rpac.noise.base import TOTAL, integer_table, look_up, system_uniforms
+
+GRID_OUTPUTS = rpac.Outputs(np.random.default_rng(0).normal(size=(20, 2)))
+REGISTRY = {
+    "gaussian": rpac.GaussianNoise([[2.0, 0.5], [0.5, 1.0]]),
+    "gaussian on a line": rpac.GaussianNoise.on([[0.6], [0.8]], [4.0]),
+    "lattice": rpac.LatticeNoise(0.5, [-2, 0, 1, 5], [0.1, 0.4, 0.3, 0.2]),
+    "discrete gaussian": rpac.LatticeNoise.gaussian(0.1, 3.0),
+    "grid": rpac.tabulate(GRID_OUTPUTS, rpac.GaussianNoise([[2.0, 0.5], [0.5, 1.0]])),
+}
+
+
+@pytest.mark.parametrize("name", [n for n in REGISTRY if n not in ("grid", "gaussian on a line")])
+def test_contract(name):
+    check_noise(REGISTRY[name])
+
+
+@pytest.mark.parametrize("noise", REGISTRY.values(), ids=REGISTRY)
+def test_moments_and_density_agree_with_samples(noise):
+    draws = noise.sample(50_000, np.random.default_rng(1))
+    assert draws.shape == (50_000, noise.dim)
+    assert np.square(draws).sum(axis=1).mean() == pytest.approx(noise.power, rel=0.03)
+    assert np.cov(draws.T).reshape(noise.dim, noise.dim) == pytest.approx(noise.cov, abs=0.06)
+    assert np.isfinite(noise.log_density(draws)).all()
+    assert noise.describe()["power"] == noise.power
+    assert len(noise.describe()["digest"]) == 64
+    assert type(noise).__name__ in repr(noise)
+
+
+def test_right_scale_accepted_and_wrong_ones_rejected():
+    draws = rpac.GaussianNoise(4.0).sample(100_000, np.random.default_rng(2))[:, 0]
+    assert kstest(draws / 2, "norm").pvalue > 1e-6
+    for wrong in (2 / 3, 3 / 2, 0.95, 1.05):
+        assert kstest(draws / (2 * wrong), "norm").pvalue < 1e-4
+
+
+def pvalue(noise, draws):
+    """Chi-square of draws from the operating system against the table, in about 200 bins."""
+    edges = np.searchsorted(np.cumsum(noise.weights), np.linspace(0.005, 0.995, 199))
+    bins = np.searchsorted(edges, np.searchsorted(noise.offsets, draws), side="left")
+    seen = np.bincount(bins, minlength=200)
+    mass = np.bincount(
+        np.searchsorted(edges, np.arange(noise.offsets.size), side="left"),
+        noise.weights,
+        minlength=200,
+    )
+    keep = mass > 0
+    statistic = (np.square(seen - mass * draws.size)[keep] / (mass * draws.size)[keep]).sum()
+    return chi2.sf(statistic, keep.sum() - 1)
+
+
+def test_table_draws_follow_the_table_and_no_other():
+    noise = rpac.LatticeNoise.gaussian(1.0, 300.0)
+    draws = noise.at(system_uniforms(1_000_000))
+    assert pvalue(noise, draws) > 1e-6
+    for power in (0.98, 1.02):
+        assert pvalue(rpac.LatticeNoise.gaussian(1.0, 300.0 * math.sqrt(power)), draws) < 1e-6
+
+
+def test_tables_sum_to_two_to_the_63_and_keep_symmetry():
+    noise = rpac.LatticeNoise.gaussian(1.0, 1024.0)
+    assert int(noise.table.sum(dtype=np.uint64)) == TOTAL
+    assert (noise.table == noise.table[::-1]).all()
+    assert noise.offsets[-1] > 8 * 1024
+    assert noise.power == pytest.approx(1024.0**2, rel=1e-12)
+    assert 0 <= noise.excess < 1e-13
+    tiny = rpac.LatticeNoise(1.0, [0, 1], [1.0, 1e-25])
+    assert tiny.offsets.tolist() == [0]
+
+
+def test_look_up_is_exact_at_the_edges():
+    table = integer_table(np.array([0.25, 0.5, 0.25]))
+    quarter = TOTAL // 4
+    edges = np.array([0, quarter - 1, quarter, 3 * quarter - 1, 3 * quarter, TOTAL - 1], np.uint64)
+    assert look_up(table, edges).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_small_discrete_gaussians_match_their_closed_form():
+    noise = rpac.LatticeNoise.gaussian(2.0, 0.7)
+    kernel = np.exp(-0.5 * np.square(np.arange(-30, 31) / 0.7))
+    expected = kernel / kernel.sum()
+    found = np.zeros(61)
+    found[noise.offsets + 30] = noise.weights
+    assert found == pytest.approx(expected, abs=1e-15)
+
+
+def test_log_density_off_the_lattice():
+    noise = REGISTRY["lattice"]
+    assert noise.log_density(np.array([[0.0], [0.1], [-0.5], [9.0]])).tolist() == pytest.approx(
+        [math.log(0.4), -math.inf, -math.inf, -math.inf]
+    )
+    assert rpac.LabelChannel(np.eye(2)).log_density([0, 0], [0, 1]).tolist() == [0.0, -math.inf]
+
+
+def test_gaussian_noise_on_a_subspace():
+    noise = REGISTRY["gaussian on a line"]
+    assert noise.cov == pytest.approx(4 * np.outer([0.6, 0.8], [0.6, 0.8]))
+    with pytest.raises(rpac.InputError, match="Expected noise in every direction in which outputs"):
+        noise.log_density(np.array([[1.0, 0.0]]))
+    outputs = rpac.Outputs([[0.6, 0.8], [1.2, 1.6], [-0.6, -0.8]])
+    certificate = rpac.certify(outputs, rpac.tabulate(outputs, noise))
+    assert certificate.grade == "proved"
+    assert certificate.bound == pytest.approx(
+        rpac.oracles.quadrature_nats([1, 2, -1], [1 / 3] * 3, 2.0), rel=1e-3
+    )
+    bent = rpac.Outputs([[0.0, 1.0], [1.0, 0.0]])
+    law = rpac.tabulate(bent, noise)
+    with pytest.raises(rpac.InputError, match="a direction without noise"):
+        rpac.certify(bent, law)
+
+
+def test_counts_keep_their_lattice():
+    outputs = rpac.Outputs([[3, 10], [5, 20], [9, 30]])
+    law = rpac.tabulate(outputs, rpac.GaussianNoise(np.diag([4.0, 9.0])))
+    assert law.steps.tolist() == [1.0, 1.0]
+    assert law.encode(outputs.values).tolist() == outputs.values.astype(int).tolist()
+    wide = rpac.tabulate(outputs, rpac.GaussianNoise(np.diag([4.0, 5000.0**2])))
+    assert wide.steps.tolist() == [1.0, 4.0]
+    turned = rpac.tabulate(outputs, rpac.GaussianNoise([[4.0, 1.0], [1.0, 9.0]]))
+    assert turned.steps[0] == pytest.approx(math.sqrt(turned.axes[0].cov[0, 0]) / 1024)
+
+
+def test_encode_and_decode_are_within_half_a_step():
+    law = REGISTRY["grid"]
+    back = law.decode(law.encode(GRID_OUTPUTS.values))
+    assert np.abs((back - GRID_OUTPUTS.values) @ law.basis / law.steps).max() <= 0.5 + 1e-9
+
+
+def test_label_channel():
+    channel = rpac.LabelChannel.randomized_response(4, 0.7)
+    labels = np.random.default_rng(0).integers(0, 4, 40_000)
+    released = channel.sample(labels, np.random.default_rng(1))
+    assert (released == labels).mean() == pytest.approx(0.7, abs=0.02)
+    assert channel.power == pytest.approx(0.3)
+    assert channel.describe()["classes"] == 4
+    assert "LabelChannel(classes=4" in repr(channel)
+
+
+BAD = {
+    "indefinite": (lambda: rpac.GaussianNoise([[1, 2], [2, 1]]), "Expected a positive-definite"),
+    "singular": (lambda: rpac.GaussianNoise([[1, 1], [1, 1]]), "GaussianNoise.on"),
+    "zero": (lambda: rpac.GaussianNoise(0.0), "Expected a positive-definite"),
+    "negative": (lambda: rpac.GaussianNoise(-1.0), "got a least eigenvalue of -1"),
+    "asymmetric": (lambda: rpac.GaussianNoise([[1, 0.5], [0, 1]]), "Expected a symmetric matrix"),
+    "not square": (lambda: rpac.GaussianNoise([[1.0, 0.5]]), "Expected a symmetric matrix"),
+    "a vector": (lambda: rpac.GaussianNoise([1.0, 2.0]), "Expected `cov` with 2 axes"),
+    "nan": (lambda: rpac.GaussianNoise([[math.nan]]), "Expected finite numbers in `cov`; got 1"),
+    "text": (lambda: rpac.GaussianNoise([["a"]]), "Expected numbers in `cov`; got list"),
+    "skew basis": (
+        lambda: rpac.GaussianNoise.on([[1.0, 1.0], [0.0, 1.0]], [1, 1]),
+        "Expected 2 orthonormal columns; got a basis of shape",
+    ),
+    "no variance": (
+        lambda: rpac.GaussianNoise.on(np.eye(2), [1.0, 0.0]),
+        "Expected positive variances; got 0.0. Drop",
+    ),
+    "step": (lambda: rpac.LatticeNoise(0.0, [0], [1.0]), "Expected a positive `step`; got 0.0"),
+    "fractions": (lambda: rpac.LatticeNoise(1, [0.5], [1.0]), "Expected distinct whole `offsets`"),
+    "repeats": (lambda: rpac.LatticeNoise(1, [1, 1], [0.5, 0.5]), "distinct whole `offsets`"),
+    "few weights": (lambda: rpac.LatticeNoise(1, [0, 1], [1.0]), "Expected 2 weights in `weights`"),
+    "negative weight": (
+        lambda: rpac.LatticeNoise(1, [0, 1], [1.5, -0.5]),
+        "Expected non-negative weights in `weights`",
+    ),
+    "weights off": (
+        lambda: rpac.LatticeNoise(1, [0, 1], [0.5, 0.6]),
+        "Expected `weights` that sum to 1; got 1.1. Divide",
+    ),
+    "not square channel": (lambda: rpac.LabelChannel([[1.0, 0.0]]), "Expected a square `matrix`"),
+    "rows off": (lambda: rpac.LabelChannel([[0.5, 0.6], [0, 1]]), "`matrix row` that sum to 1"),
+    "keep": (
+        lambda: rpac.LabelChannel.randomized_response(3, 1.0),
+        "Expected `keep` between 0.0 and 1.0; got 1.0",
+    ),
+    "excess": (lambda: REGISTRY["lattice"].excess, "Expected a discrete Gaussian; got another"),
+    "mismatch": (
+        lambda: rpac.tabulate(GRID_OUTPUTS, rpac.GaussianNoise(1.0)),
+        "Expected numeric outputs with 1 coordinates; got Outputs",
+    ),
+    "far apart": (
+        lambda: REGISTRY["grid"].encode(np.array([[1e300, 0.0]])),
+        r"Expected outputs within 2\*\*50 grid steps; got a wider spread. Clip",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refusals(name):
+    call, message = BAD[name]
+    with pytest.raises(rpac.InputError, match=message):
+        call()
+
+
+def test_foreign_noise_is_never_tabulated():
+    class Mine(rpac.Noise):
+        dim, power, cov = 1, 1.0, np.eye(1)
+
+        def sample(self, n, rng):
+            return rng.normal(size=(n, 1))
+
+        def log_density(self, points):
+            return points[:, 0]
+
+        def describe(self):
+            return {}
+
+    with pytest.raises(rpac.InputError, match="Only tables are released"):
+        rpac.tabulate(rpac.Outputs([0.0, 1.0]), Mine())

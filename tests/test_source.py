@@ -1,0 +1,113 @@
+"""Sources: balanced half-samples, priors, samplers; frames of every kind."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rpac
+from rpac.contracts import check_source
+
+
+@pytest.mark.parametrize(("units", "worlds"), [(30, 512), (31, 64), (7, 512), (8, 512), (2, 8)])
+def test_every_unit_is_in_exactly_half_of_the_worlds(units, worlds):
+    source = rpac.Subsets(np.arange(units), worlds=worlds)
+    assert (2 * source.masks.sum(axis=0) == len(source.masks)).all()
+    sizes = source.masks.sum(axis=1)
+    assert set(sizes) <= {units // 2, units - units // 2}
+    assert len({mask.tobytes() for mask in source.masks}) == len(source.masks)
+    check_source(source)
+
+
+def test_few_units_give_all_half_samples():
+    assert len(rpac.Subsets(range(6)).masks) == math.comb(6, 3)
+    assert len(rpac.Subsets(range(5)).masks) == 2 * math.comb(5, 2)
+    chosen = {tuple(w) for w in rpac.Subsets(range(4)).worlds(0)}
+    assert chosen == set(itertools.combinations(range(4), 2))
+
+
+def test_half_samples_depend_on_their_seed_only():
+    data = np.arange(40)
+    same = [rpac.Subsets(data, seed=3).masks for _ in range(2)]
+    assert (same[0] == same[1]).all()
+    assert (same[0] != rpac.Subsets(data, seed=4).masks).any()
+
+
+ROWS = {"person": ["a", "a", "b", "c", "d", "d"], "x": [1.0, 2, 3, 4, 5, 6]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pd", "pl", "pa"])
+def test_rows_of_a_unit_move_together_in_any_frame(make):
+    source = rpac.Subsets(make(ROWS), unit="person", worlds=8)
+    assert source.units.tolist() == ["a", "b", "c", "d"]
+    for world in source.worlds(0):
+        assert type(world) is type(make(ROWS))
+        people = pd.DataFrame(ROWS if not hasattr(world, "to_pandas") else world.to_pandas())
+        people = world if isinstance(world, pd.DataFrame) else people
+        counts = people["person"].value_counts()
+        assert counts.get("a", 2) == 2
+        assert counts.get("d", 2) == 2
+        assert counts.size == 2
+
+
+def test_unit_column_of_an_array():
+    data = np.array([[0, 1.0], [0, 2.0], [1, 3.0]])
+    assert [len(w) for w in rpac.Subsets(data, unit=0).worlds(0)] == [2, 1]
+
+
+def test_worlds_and_draws():
+    source = rpac.Worlds([1, 2, 3], weights=[0.5, 0.25, 0.25])
+    check_source(source)
+    check_source(rpac.Draws(lambda rng: rng.normal(), clip=(-1, 1), draws=40))
+    assert "3 worlds" in repr(source)
+    assert "&lt;" not in source._repr_html_()
+    stacked = rpac.Draws(rpac.vectorized(lambda rng, n: rng.normal(size=n)), clip=(-1, 1), draws=50)
+    assert len(stacked.worlds(0)) == 50
+    assert stacked.worlds(1) == stacked.worlds(1) != stacked.worlds(2)
+    assert stacked.draw() != stacked.draw()
+
+
+BAD = {
+    "one world": (lambda: rpac.Worlds([1]), "Expected at least 2 worlds; got 1. With one world"),
+    "no world": (lambda: rpac.Worlds([]), "Expected at least 2 worlds; got 0"),
+    "zero weight": (lambda: rpac.Worlds([1, 2], weights=[1, 0]), "Expected positive weights"),
+    "weights off": (lambda: rpac.Worlds([1, 2], weights=[1, 1]), "that sum to 1; got 2. Divide"),
+    "weights few": (lambda: rpac.Worlds([1, 2], weights=[1]), "Expected 2 weights in `weights`"),
+    "nan weight": (lambda: rpac.Worlds([1, 2], [math.nan, 1]), "Expected finite numbers"),
+    "one unit": (lambda: rpac.Subsets([1]), "Expected at least 2 units; got 1"),
+    "odd worlds": (lambda: rpac.Subsets(range(40), worlds=7), "Expected an even number of worlds"),
+    "worlds text": (lambda: rpac.Subsets(range(40), worlds="8"), "Expected a whole `worlds`"),
+    "worlds bool": (lambda: rpac.Subsets(range(40), worlds=True), "got True. Pass a larger"),
+    "no rows": (lambda: rpac.Subsets(iter([1])), "Expected data with rows; got list_iterator"),
+    "no column": (
+        lambda: rpac.Subsets(pd.DataFrame(ROWS), unit="who"),
+        r"Expected `unit` among \['person', 'x'\]; got 'who'",
+    ),
+    "no column number": (
+        lambda: rpac.Subsets(np.eye(3), unit=3),
+        "Expected a column number as `unit` of an array; got 3",
+    ),
+    "no sampler": (lambda: rpac.Draws([1, 2], clip=(0, 1)), r"Expected a sampler\(rng\); got list"),
+    "no clip": (lambda: rpac.Draws(lambda rng: 0.0), "Expected public bounds clip"),
+    "half a clip": (lambda: rpac.Draws(lambda rng: 0.0, clip=(1,)), "Expected public bounds clip"),
+    "clip swapped": (lambda: rpac.Draws(lambda rng: 0.0, clip=(1, 0)), "Expected low below high"),
+    "infinite clip": (
+        lambda: rpac.Draws(lambda rng: 0.0, clip=(-math.inf, 0)),
+        "Expected finite numbers in `clip`; got 1 NaN or infinite",
+    ),
+    "few draws": (
+        lambda: rpac.Draws(lambda rng: 0.0, clip=(0, 1), draws=3),
+        "Expected a whole `draws` of at least 40; got 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refusals(name):
+    call, message = BAD[name]
+    with pytest.raises(rpac.InputError, match=message):
+        call()
