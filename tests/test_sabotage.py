@@ -66,4 +66,6 @@ def test_proved_bounds_cost_no_attempt():
     for _ in range(3):
         certificate = rpac.certify(problem.outputs, problem.noise, draws=0)
         assert certificate.grade == "proved"
+        assert certificate.density_quantiles == {}
+        assert "not drawn" in str(certificate)
     assert rpac.certify(problem.outputs, problem.noise, draws=1_000).attempt == 1

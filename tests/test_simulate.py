@@ -10,6 +10,7 @@ import pytest
 
 import rpac
 from rpac._form import flatten
+from rpac.simulate import evaluate
 
 SOURCE = rpac.Subsets(np.random.default_rng(0).normal(size=(20, 3)), worlds=16)
 ANSWERS = {
@@ -144,6 +145,8 @@ def test_bad_arguments():
         rpac.simulate([1, 2], np.mean)
     with pytest.raises(rpac.InputError, match="Expected a callable mechanism; got int"):
         rpac.simulate(SOURCE, 3)
+    with pytest.raises(rpac.InputError, match="Expected a whole `seed` of at least 0; got 1.5"):
+        rpac.simulate(SOURCE, np.mean, seed=1.5)
     with pytest.raises(rpac.InputError, match="Expected a whole `n_jobs` of at least 1; got 0"):
         rpac.simulate(SOURCE, np.mean, n_jobs=0)
 
@@ -155,6 +158,17 @@ def test_draws_are_clipped_to_public_bounds():
     assert np.abs(outputs.values).max(axis=0).tolist() == [1.0, 2.0]
     assert outputs.entropy is None
     assert len(outputs.planning.values) + len(outputs.judging) == 50
+
+
+def test_a_fresh_draw_has_a_seed_of_its_own():
+    source = rpac.Draws(lambda rng: 0.0, clip=(-9, 9), draws=40)
+    secrets = [0.0] * 41
+    runs = [
+        evaluate(source, lambda x, rng: rng.normal(), secrets, n_jobs=1, seed=0, fresh=1).values
+        for _ in range(2)
+    ]
+    assert (runs[0][:-1] == runs[1][:-1]).all()
+    assert runs[0][-1] != runs[1][-1]
 
 
 def test_text_is_a_label_and_never_a_sequence():

@@ -87,6 +87,11 @@ BAD = {
         lambda: rpac.Subsets(pd.DataFrame(ROWS), unit="who"),
         r"Expected `unit` among \['person', 'x'\]; got 'who'",
     ),
+    "mixed units": (
+        lambda: rpac.Subsets(pd.DataFrame({"u": ["a", None, "b"]}, dtype=object), unit="u"),
+        "Expected entries of one kind in the `unit` column; got a mixture",
+    ),
+    "seed": (lambda: rpac.Subsets(range(9), seed=-1), "Expected a whole `seed` of at least 0"),
     "no column number": (
         lambda: rpac.Subsets(np.eye(3), unit=3),
         "Expected a column number as `unit` of an array; got 3",

@@ -25,7 +25,10 @@ def rows(certificate: Certificate) -> list[tuple[str, str]]:
             "a yes-or-no guess",
             f"right 50 % of the time before, at most {100 * c.success_rate(0.5):.4g} % after",
         ),
-        ("information density", f"{density} (estimated quantiles, nats)"),
+        (
+            "information density",
+            f"{density} (estimated quantiles, nats)" if density else "not drawn",
+        ),
         ("noise power", f"{c.noise['power']:.6g}"),
         *((("not covered" if i == 0 else ""), text) for i, text in enumerate(c.not_covered)),
     ]

@@ -52,7 +52,8 @@ class Certificate:
             (ideal noise, or outputs that were not quantised).
         entropy: H(X) in nats, None for open distributions.
         bounds: Every upper bound that was computed, by name; `bound` is the least.
-        density_quantiles: Estimated quantiles (0.5, 0.99, 0.999) of the information density.
+        density_quantiles: Estimated quantiles (0.5, 0.99, 0.999) of the information density;
+            empty if nothing was drawn (`draws=0`).
 
     Guarantees:
         If `charged`, a release of this law leaks at most `bound` nats about `secret` to an
@@ -176,7 +177,6 @@ def certify(
     evidence, charged = _evidence(outputs, noise, delta, draws)
     bounds = evidence.proved | evidence.statistical
     name = min(bounds, key=lambda key: bounds[key])
-    quantiles = np.quantile(evidence.densities, [0.5, 0.99, 0.999])
     certificate = Certificate(
         secret=outputs.statement,
         prior=_prior(outputs),
@@ -187,7 +187,7 @@ def certify(
         charged=charged,
         entropy=outputs.entropy,
         bounds={key: float(value) for key, value in bounds.items() if math.isfinite(value)},
-        density_quantiles=dict(zip(("0.5", "0.99", "0.999"), quantiles.tolist(), strict=True)),
+        density_quantiles=_quantiles(evidence),
         noise=noise.describe(),
         outputs={
             "count": len(outputs.values),
@@ -200,6 +200,12 @@ def certify(
     if limit is not None and certificate.bound > limit:
         raise BudgetExceeded(certificate.bound, limit)
     return certificate
+
+
+def _quantiles(evidence: Evidence) -> dict[str, float]:
+    """Return estimated quantiles of the information density; none where nothing was drawn."""
+    levels = (0.5, 0.99, 0.999) if evidence.densities.size else ()
+    return {str(level): float(np.quantile(evidence.densities, level)) for level in levels}
 
 
 def _prior(outputs: Outputs) -> str:

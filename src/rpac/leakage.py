@@ -44,13 +44,13 @@ class Evidence:
         proved: Upper bounds without sampling error, by name.
         statistical: At most one upper bound that holds with the confidence asked for.
         lower: A lower bound with that confidence.
-        densities: Draws of the information density, for its quantiles (estimates).
+        densities: Draws of the information density, for its quantiles (estimates); may be empty.
     """
 
     proved: dict[str, float]
     statistical: dict[str, float] = field(default_factory=dict)
     lower: float = 0.0
-    densities: Floats = field(default_factory=lambda: np.zeros(1))
+    densities: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,11 @@ def label_leakage(weights: Floats, channel: LabelChannel) -> Evidence:
     densities = np.log(channel.matrix[i, j] / law[j])
     exact = max(0.0, float(joint[i, j] @ densities))
     picks = look_up(integer_table(joint[i, j]), system_uniforms(20_000))
-    return Evidence({"exact sum": exact}, lower=exact, densities=densities[picks])
+    return Evidence(
+        {"exact sum": exact + ROUNDING},
+        lower=max(0.0, exact - ROUNDING),
+        densities=densities[picks],
+    )
 
 
 def ideal_leakage(

@@ -111,7 +111,7 @@ def _simulated(
     if not isinstance(source, Draws):
         return simulate(source, mechanism, n_jobs=n_jobs, seed=seed), None
     secrets = [*source.worlds(seed), source.draw()]
-    both = evaluate(source, mechanism, secrets, n_jobs=n_jobs, seed=seed)
+    both = evaluate(source, mechanism, secrets, n_jobs=n_jobs, seed=seed, fresh=1)
     fresh = both.values[-1]
     outputs = both.part(slice(0, len(both.values) - 1))
     outputs.form, outputs.statement = both.form, both.statement

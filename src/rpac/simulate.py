@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,8 @@ from rpac.outputs import Outputs
 from rpac.source import Draws, Source
 
 F = TypeVar("F", bound=Callable[..., Any])
-_STACK = 64
+_STACK = 1 << 20
+"""Numbers in a stack of worlds, about: enough to vectorise, little enough to hold."""
 
 
 def vectorized(function: F) -> F:
@@ -56,34 +58,40 @@ def simulate(
         raise refuse("a Source", type(source).__name__, "Wrap it in Worlds, Subsets or Draws.")
     if not callable(mechanism):
         raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
-    return evaluate(source, mechanism, source.worlds(seed), n_jobs=n_jobs, seed=seed)
+    worlds = source.worlds(count(seed, "seed", least=0))
+    return evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
 
 
 def evaluate(
-    source: Source, mechanism: Callable[..., Any], secrets: list[Any], *, n_jobs: int, seed: int
+    source: Source,
+    mechanism: Callable[..., Any],
+    secrets: list[Any],
+    *,
+    n_jobs: int,
+    seed: int,
+    fresh: int = 0,
 ) -> Outputs:
-    """Return the outputs on these secrets of the source."""
+    """Return the outputs on these secrets; the last `fresh` get seeds of the operating system."""
     if n_jobs != -1:
         count(n_jobs, "n_jobs", least=1)
+    seeds = np.random.SeedSequence([count(seed, "seed", least=0), 1]).spawn(len(secrets) - fresh)
+    seeds += [np.random.SeedSequence() for _ in range(fresh)]
     if getattr(mechanism, "takes_stack", False):
         answers = _run_stacks(mechanism, secrets)
     else:
-        answers = _run_each(mechanism, secrets, n_jobs, seed)
+        answers = _run_each(mechanism, secrets, n_jobs, seeds)
     outputs = _collect(*_rows(answers), source)
     outputs.statement = source.statement
     return outputs
 
 
 def _run_each(
-    mechanism: Callable[..., Any], secrets: list[Any], n_jobs: int, seed: int
+    mechanism: Callable[..., Any], secrets: list[Any], n_jobs: int, seeds: list[Any]
 ) -> list[Any]:
     from joblib import Parallel, delayed
 
-    random = _takes_rng(mechanism)
-    seeds = np.random.SeedSequence([seed, 1]).spawn(len(secrets)) if random else []
-    calls: list[tuple[Any, ...]] = (
-        list(zip(secrets, seeds, strict=True)) if random else [(secret,) for secret in secrets]
-    )
+    pairs = list(zip(secrets, seeds, strict=True))
+    calls = pairs if _takes_rng(mechanism) else [(secret, None) for secret in secrets]
     if n_jobs == 1:
         return [_run(mechanism, *call) for call in progress(calls, len(calls))]
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -125,7 +133,10 @@ def _run_stacks(mechanism: Callable[..., Any], secrets: list[Any]) -> list[Any]:
     groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for i, item in enumerate(arrays):
         groups[item.shape].append(i)
-    blocks = [g[a : a + _STACK] for g in groups.values() for a in range(0, len(g), _STACK)]
+    blocks = []
+    for shape, group in groups.items():
+        size = max(1, _STACK // max(1, math.prod(shape)))
+        blocks += [group[a : a + size] for a in range(0, len(group), size)]
     answers: list[Any] = [None] * len(secrets)
     for block in progress(blocks, len(blocks)):
         results = _run(mechanism, np.stack([arrays[i] for i in block]))

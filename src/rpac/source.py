@@ -89,13 +89,20 @@ class Subsets(Source):
         self._frame = hasattr(data, "columns") or hasattr(data, "column_names")
         self._data: Any = data if self._frame or isinstance(data, np.ndarray) else list(data)
         keys = np.arange(_length(data)) if unit is None else self._column(unit)
-        self.units, self._owner = np.unique(keys, return_inverse=True)
+        try:
+            self.units, self._owner = np.unique(keys, return_inverse=True)
+        except TypeError:
+            raise refuse(
+                "entries of one kind in the `unit` column", "a mixture", "Fill the missing ones."
+            ) from None
         if self.units.size < 2:
             raise refuse("at least 2 units", self.units.size, "One unit has no half-samples.")
         m = count(worlds, "worlds", least=2)
         if m % 2:
             raise refuse("an even number of worlds", m, "Worlds come in complementary pairs.")
-        self.masks = _half_samples(self.units.size, m, np.random.default_rng(seed))
+        self.masks = _half_samples(
+            self.units.size, m, np.random.default_rng(count(seed, "seed", least=0))
+        )
 
     def _column(self, unit: Any) -> Any:
         if not self._frame:
