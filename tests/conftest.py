@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rpac import certificate
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("RPAC_SHARED", ROOT.parent / "shared"))
 
@@ -20,6 +22,13 @@ def pytest_report_header():
     path = SHARED / "oracles" / "truths.json"
     state = "found" if path.exists() else "NOT FOUND: tests of independent truths are skipped"
     return f"independent truths: {state}"
+
+
+@pytest.fixture(autouse=True)
+def fresh_books():
+    """Tests share a process, and certificates of equal outputs share their error."""
+    certificate._ATTEMPTS.clear()
+    certificate._JUDGED.clear()
 
 
 @pytest.fixture(scope="session")

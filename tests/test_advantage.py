@@ -1,6 +1,8 @@
 """Nats, success and (epsilon, delta): both directions, any prior."""
 
 import math
+from decimal import Decimal, getcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -49,8 +51,26 @@ def test_edges():
 
 
 def test_success_is_rounded_up():
-    nats = np.geomspace(1e-6, 0.6, 1_000)
-    assert (advantage.binary_kl(advantage.nats_to_success(nats), 0.5) >= nats * (1 - 1e-12)).all()
+    for prior in (1e-4, 0.3, 0.5, 0.99):
+        nats = np.geomspace(1e-9, 0.95 * np.log(1 / prior), 1_000)
+        found = advantage.binary_kl(advantage.nats_to_success(nats, prior), prior)
+        assert (found >= nats * (1 - 1e-12)).all()
+        assert found == pytest.approx(nats, rel=1e-5)
+
+
+def test_binary_kl_keeps_its_digits_near_the_prior():
+    for s, p in ((0.5001, 0.5), (0.3000001, 0.3), (0.2, 0.7), (0.999, 0.001)):
+        a, b = Fraction(s), Fraction(p)
+        getcontext().prec = 60
+        exact = (
+            _decimal(a) * (_decimal(a) / _decimal(b)).ln()
+            + _decimal(1 - a) * (_decimal(1 - a) / _decimal(1 - b)).ln()
+        )
+        assert float(advantage.binary_kl(s, p)) == pytest.approx(float(exact), rel=1e-9)
+
+
+def _decimal(x):
+    return Decimal(x.numerator) / Decimal(x.denominator)
 
 
 @pytest.mark.parametrize(

@@ -61,4 +61,4 @@ def test_every_entry_point_refuses_a_bad_budget(bad):
     ):
         with pytest.raises(rpac.InputError, match="Expected a"):
             call()
-    assert outputs._attempts == 0  # nothing half-done
+    assert rpac.certify(outputs, rpac.GaussianNoise(1.0), draws=100).attempt == 1  # nothing booked

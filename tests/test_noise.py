@@ -114,9 +114,12 @@ def test_gaussian_noise_on_a_subspace():
         rpac.oracles.quadrature_nats([1, 2, -1], [1 / 3] * 3, 2.0), rel=1e-3
     )
     bent = rpac.Outputs([[0.0, 1.0], [1.0, 0.0]])
-    law = rpac.tabulate(bent, noise)
     with pytest.raises(rpac.InputError, match="a direction without noise"):
-        rpac.certify(bent, law)
+        rpac.tabulate(bent, noise)
+    cut = rpac.tabulate(bent, rpac.GaussianNoise.on([[0.6], [0.8]], [4.0], drop=True))
+    assert cut.decode(cut.encode(bent.values)) @ [0.8, -0.6] == pytest.approx(
+        [bent.center @ [0.8, -0.6]] * 2
+    )
 
 
 def test_counts_keep_their_lattice():
@@ -186,6 +189,14 @@ BAD = {
     "mismatch": (
         lambda: rpac.tabulate(GRID_OUTPUTS, rpac.GaussianNoise(1.0)),
         "Expected numeric outputs with 1 coordinates; got Outputs",
+    ),
+    "fewer axes than columns": (
+        lambda: rpac.GridNoise(np.eye(2), np.zeros(2), (REGISTRY["lattice"],)),
+        r"Expected a \(d, r\) basis, a \(d,\) center and r LatticeNoise axes; got \(2, 2\)",
+    ),
+    "foreign axis": (
+        lambda: rpac.GridNoise(np.eye(1), np.zeros(1), (rpac.GaussianNoise(1.0),)),
+        "Use rpac.tabulate",
     ),
     "far apart": (
         lambda: REGISTRY["grid"].encode(np.array([[1e300, 0.0]])),

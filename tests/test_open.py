@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 import rpac
+from rpac.certificate import code_box
 from rpac.oracles import laws
 
 REPEATS = 200
@@ -60,6 +61,9 @@ def test_a_second_noise_on_the_same_draws_is_refused():
     assert rpac.certify(outputs, rpac.GaussianNoise(1.0), 0.9).bound == first.bound
     with pytest.raises(rpac.InputError, match="a second noise on the same draws. Simulate again"):
         rpac.certify(outputs, rpac.GaussianNoise(2.0), 0.9)
+    twin = rpac.simulate(source, lambda x: x)  # the same draws again are no new draws
+    with pytest.raises(rpac.InputError, match="a second noise on the same draws"):
+        rpac.certify(twin, rpac.GaussianNoise(2.0), 0.9)
     other = rpac.simulate(source, lambda x: x, seed=1)
     assert rpac.certify(other, rpac.GaussianNoise(2.0), 0.9).bound < first.bound
 
@@ -100,3 +104,16 @@ def test_a_rare_flip_never_goes_bare():
     assert certificate.bound > 0.005
     with pytest.raises(rpac.InputError, match="the same output in all"):
         rpac.calibrate(rpac.simulate(source, lambda x: x), 0.1)
+
+
+def test_the_box_follows_the_center_of_the_grid():
+    source = rpac.Draws(lambda rng: rng.normal(), clip=(-3, 5), draws=2_000)
+    outputs = rpac.simulate(source, lambda x: x)
+    law = rpac.tabulate(outputs, rpac.GaussianNoise(1.0))
+    moved = rpac.GridNoise(law.basis, law.center + 100.25, law.axes)
+    low, high = code_box(outputs, moved)
+    codes = moved.encode_rows(outputs.values)
+    assert (low <= codes).all()
+    assert (codes <= high).all()
+    near = rpac.certify(outputs, moved, 0.9).bound
+    assert near == pytest.approx(0.5 * np.log(2), rel=0.15)

@@ -10,7 +10,7 @@ import pytest
 
 import rpac
 from rpac._form import flatten
-from rpac.simulate import evaluate
+from rpac.simulate import answer_on_fresh_draw
 
 SOURCE = rpac.Subsets(np.random.default_rng(0).normal(size=(20, 3)), worlds=16)
 ANSWERS = {
@@ -162,13 +162,44 @@ def test_draws_are_clipped_to_public_bounds():
 
 def test_a_fresh_draw_has_a_seed_of_its_own():
     source = rpac.Draws(lambda rng: 0.0, clip=(-9, 9), draws=40)
-    secrets = [0.0] * 41
-    runs = [
-        evaluate(source, lambda x, rng: rng.normal(), secrets, n_jobs=1, seed=0, fresh=1).values
-        for _ in range(2)
-    ]
-    assert (runs[0][:-1] == runs[1][:-1]).all()
-    assert runs[0][-1] != runs[1][-1]
+    outputs = rpac.simulate(source, noisy_zero)
+    assert (outputs.values == rpac.simulate(source, noisy_zero).values).all()
+    fresh = {float(answer_on_fresh_draw(source, noisy_zero, outputs)[0]) for _ in range(5)}
+    assert len(fresh) == 5
+
+
+def noisy_zero(x, rng):
+    return x + rng.normal()
+
+
+def fails_later(x):
+    raise ValueError(x)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        fails_later,
+        lambda x: "label",
+        lambda x: math.nan,
+        lambda x: [x, x, x],
+        rpac.vectorized(lambda s: s * math.nan),
+    ],
+)
+def test_a_failure_on_the_fresh_draw_is_a_fixed_public_answer(mechanism):
+    source = rpac.Draws(lambda rng: rng.normal(size=2), clip=([-1, 0], [1, 6]), draws=40)
+    outputs = rpac.simulate(source, lambda x: x)
+    assert answer_on_fresh_draw(source, mechanism, outputs).tolist() == [0.0, 3.0]
+    vector = rpac.vectorized(lambda s: s)
+    assert answer_on_fresh_draw(source, vector, outputs).shape == (2,)
+
+
+def test_labels_of_open_distributions_are_refused():
+    source = rpac.Draws(lambda rng: rng.random(), clip=(0, 1), draws=40)
+    with pytest.raises(
+        rpac.MechanismError, match="Expected numbers from an open distribution; got"
+    ):
+        rpac.simulate(source, lambda x: "up" if x > 0.5 else "down")
 
 
 def test_text_is_a_label_and_never_a_sequence():

@@ -20,11 +20,18 @@ def binary_kl(success: ArrayLike, prior: ArrayLike) -> Floats:
     s, p = np.asarray(success, np.float64), np.asarray(prior, np.float64)
     if not ((p > 0) & (p < 1)).all() or not ((s >= 0) & (s <= 1)).all():
         raise refuse("success in [0, 1], prior in (0, 1)", f"{s}, {p}", "Pass probabilities.")
-    # With r = (s - p)/p this keeps its digits where s is close to p.
+    return np.asarray(p * _excess((s - p) / p) + (1 - p) * _excess((p - s) / (1 - p)))
+
+
+def _excess(x: Floats) -> Floats:
+    """Return (1 + x) log(1 + x) - x >= 0; by its series near 0, where the terms would cancel."""
+    near = np.abs(x) < 0.01
+    y = np.where(near, 0.0, x)
     with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(s > 0, s * np.log1p((s - p) / p), 0.0)
-        second = np.where(s < 1, (1 - s) * np.log1p((p - s) / (1 - p)), 0.0)
-    return np.asarray(np.maximum(first + second, 0.0))
+        far = np.where(y > -1, (1 + y) * np.log1p(y), 0.0) - y
+    # x^2 / (1 * 2) - x^3 / (2 * 3) + x^4 / (3 * 4) - ..., to 1e-17 relative
+    series = sum((-1) ** k * x**k / ((k - 1) * k) for k in range(2, 11))
+    return np.asarray(np.where(near, series, far))
 
 
 def success_to_nats(success: ArrayLike, prior: ArrayLike = 0.5) -> Floats:
@@ -54,7 +61,8 @@ def nats_to_success(nats: ArrayLike, prior: ArrayLike = 0.5) -> Floats:
         middle = (low + high) / 2
         above = binary_kl(middle, p) > beta
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.where(beta == 0, p, np.where(beta >= -np.log(p), 1.0, high))
+    up = np.minimum(np.nextafter(high, 2.0) + 1e-14 * (high - p), 1.0)
+    return np.where(beta == 0, p, np.where(beta >= -np.log(p), 1.0, up))
 
 
 def fano_accuracy(nats: ArrayLike, classes: int) -> Floats:

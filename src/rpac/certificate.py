@@ -26,6 +26,10 @@ from rpac.outputs import Outputs
 from rpac.reference.fit import fit_reference
 
 SCHEMA = "rpac-certificate/1"
+_ATTEMPTS: dict[str, int] = {}
+"""Statistical certificates of finite outputs so far, by digest: each gets less of the error."""
+_JUDGED: dict[str, str] = {}
+"""The one noise that the judging half of some draws has judged, by digest."""
 ADVERSARY = (
     "knows every world, the mechanism, the noise law and all earlier releases; "
     "computationally unbounded"
@@ -195,9 +199,9 @@ def certify(
             "kind": outputs.kind,
             "digest": outputs.digest,
         },
-        attempt=max(1, outputs._attempts),
+        attempt=max(1, _ATTEMPTS.get(outputs.digest, 1)),
     )
-    if limit is not None and certificate.bound > limit:
+    if limit is not None and not certificate.bound <= limit:
         raise BudgetExceeded(certificate.bound, limit)
     return certificate
 
@@ -226,13 +230,12 @@ def _evidence(
     if not outputs.exact:
         return _open_evidence(outputs, law, delta), not ideal
     if draws != 0:
-        outputs._attempts += 1
-        delta /= outputs._attempts * (outputs._attempts + 1)
+        k = _ATTEMPTS[outputs.digest] = _ATTEMPTS.get(outputs.digest, 0) + 1
+        delta /= k * (k + 1)
     if isinstance(noise, GaussianNoise):
         points = noise.whiten(outputs.values, outputs.center)
         return ideal_leakage(points, outputs.weights, noise, delta=delta, draws=draws), False
-    codes = law.encode(outputs.values)
-    return grid_leakage(codes, outputs.weights, law, delta=delta, draws=draws), True
+    return grid_leakage(outputs.codes(law), outputs.weights, law, delta=delta, draws=draws), True
 
 
 def _label_evidence(outputs: Outputs, noise: Noise | LabelChannel) -> Evidence:
@@ -252,21 +255,21 @@ def _open_evidence(outputs: Outputs, law: GridNoise, delta: float) -> Evidence:
     if not law.gaussian:
         raise refuse("Gaussian noise for draws", repr(law), "Other tables need finite worlds.")
     key = law.describe()["digest"]
-    if outputs._judged not in (None, key):
+    if _JUDGED.setdefault(outputs.digest, key) != key:
         raise refuse(
             "draws that judged no other noise",
             "a second noise on the same draws",
             "Simulate again with another seed.",
         )
-    outputs._judged = key
     box = code_box(outputs, law)
-    reference = fit_reference(law.encode(outputs.planning.values), law, box, delta)
-    return open_leakage(law.encode(outputs.judging), law, reference, box, delta)
+    reference = fit_reference(law.encode_rows(outputs.planning.values), law, box, delta)
+    return open_leakage(law.encode_rows(outputs.judging), law, reference, box, delta)
 
 
 def code_box(outputs: Outputs, law: GridNoise) -> tuple[Ints, Ints]:
     """Return the least and largest integers the clipped outputs can have on each axis."""
     assert outputs.clip is not None
-    half = (outputs.clip[1] - outputs.clip[0]) / 2 @ np.abs(law.basis)
-    most = np.ceil(half / law.steps + 1e-6).astype(np.int64)
-    return -most, most
+    middle = ((outputs.clip[0] + outputs.clip[1]) / 2 - law.center) @ law.basis / law.steps
+    half = (outputs.clip[1] - outputs.clip[0]) / 2 @ np.abs(law.basis) / law.steps
+    low, high = np.floor(middle - half - 1e-6), np.ceil(middle + half + 1e-6)
+    return low.astype(np.int64), high.astype(np.int64)

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from rpac._checks import refuse
 from rpac._types import Floats, Ints
 from rpac.confidence import lower_mean, upper_mean
+from rpac.density import lattice_densities, open_densities
 from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
@@ -34,6 +36,7 @@ FLOOR = 0.01
 """Share of the prior in the decoder behind a lower bound; it keeps log posteriors bounded."""
 _MOST_CELLS = 1 << 26
 _MOST_HEIGHTS = 20_000
+_MOST_SCORES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,8 @@ def grid_kernel(noise: GridNoise) -> Kernel:
     """Return the kernel of tabulated Gaussian noise."""
     scales = noise.scales
     in_steps = np.array([axis.cov[0, 0] / axis.step**2 for axis in noise.axes])
-    k = np.arange(1, 64)
-    theta = 1.0 + 2.0 * float(np.exp(-2.0 * (math.pi * k) ** 2 * in_steps.min()).sum())
+    decay = math.exp(-2.0 * math.pi**2 * float(in_steps.min()))
+    theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
     return Kernel(
         entropy=sum(axis.entropy for axis in noise.axes) - float(np.log(scales).sum()),
         variances=in_steps / scales**2,
@@ -112,10 +115,12 @@ def log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     mean = weights @ points
     shifted = (points - mean) * np.sqrt(weights)[:, None]
     cov = shifted.T @ shifted + np.diag(kernel.variances)
-    if np.trace(cov) > 1e12:
+    if np.trace(cov) > 1e12 * kernel.variances.min():
         return math.inf  # float64 cannot hold this determinant; H(X) is smaller anyway
     loss = weights @ GaussianReference(mean, cov).loss(points, kernel.variances)
-    return float(loss) - kernel.entropy + kernel.log_theta + ROUNDING * (1 + mean.size)
+    condition = float(np.trace(cov) / kernel.variances.min())
+    rounding = ROUNDING * (1 + mean.size) + 8 * np.finfo(float).eps * mean.size * condition
+    return float(loss) - kernel.entropy + kernel.log_theta + rounding
 
 
 def lattice_law(codes: Ints, weights: Floats, axis: LatticeNoise) -> tuple[Ints, Floats]:
@@ -142,6 +147,12 @@ def lattice_leakage(codes: Ints, weights: Floats, axis: LatticeNoise) -> float:
     law = lattice_law(codes, weights, axis)[1]
     mass = law[law > 0]
     return max(0.0, entropy(mass) - axis.entropy) if mass.size else math.inf
+
+
+def _sum_rounding(worlds: int, leakage: float, axis: LatticeNoise) -> float:
+    """Return a bound on the float64 error of `lattice_leakage`: masses are sums over worlds."""
+    error = np.finfo(float).eps * (worlds + 100) * (1.0 + leakage + 2.0 * axis.entropy)
+    return ROUNDING + float(error)
 
 
 def label_leakage(weights: Floats, channel: LabelChannel) -> Evidence:
@@ -176,19 +187,18 @@ def grid_leakage(
     if noise.gaussian and len(noise.axes) > 1:
         return _kernel_evidence(rows / noise.scales, p, grid_kernel(noise), delta, draws)
     each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
-    proved["exact sum"] = sum(each) + ROUNDING * len(each)  # an upper bound for several axes
+    errors = [_sum_rounding(p.size, mi, axis) for mi, axis in zip(each, noise.axes, strict=True)]
+    proved["exact sum"] = sum(each) + sum(errors)  # an upper bound for several axes
     if len(each) > 1 or not math.isfinite(each[0]):
         return Evidence(proved)
-    densities = _lattice_densities(rows[:, 0], p, noise.axes[0])
-    return Evidence(proved, lower=max(0.0, each[0] - ROUNDING), densities=densities)
+    law = lattice_law(rows[:, 0], p, noise.axes[0])
+    densities = lattice_densities(*law, p, noise.axes[0])
+    return Evidence(proved, lower=max(0.0, each[0] - errors[0]), densities=densities)
 
 
-def _lattice_densities(codes: Ints, weights: Floats, axis: LatticeNoise) -> Floats:
-    """Return draws of log q(B) - log law(Y)."""
-    starts, law = lattice_law(codes, weights, axis)
-    worlds = look_up(integer_table(weights), system_uniforms(20_000))
-    cells = axis.at(system_uniforms(20_000)) - axis.offsets[0]
-    return np.asarray(np.log(axis.dense[cells] / law[starts[worlds] + cells]))
+def default_draws(worlds: int) -> int:
+    """Return how many judging draws a certificate makes unless told: about a second's worth."""
+    return int(np.clip(4e7 // worlds, 20_000, 5_000_000))
 
 
 def _kernel_evidence(
@@ -202,8 +212,9 @@ def _kernel_evidence(
     }
     if draws == 0:
         return Evidence(known)
-    n = draws or int(np.clip(4e7 // len(points), 20_000, 2_000_000))
-    pairwise, sampled, low, densities = _sampled(points, weights, kernel, delta, n)
+    n = draws or default_draws(len(points))
+    # Upper and lower bound share the error, so that both hold together.
+    pairwise, sampled, low, densities = _sampled(points, weights, kernel, delta / 2, n)
     return Evidence(known | {"pairwise": pairwise}, {"mixture": sampled}, low, densities)
 
 
@@ -225,13 +236,13 @@ def _sampled(
     deficits = np.maximum(heights[worlds] - 0.5 * (plus + minus), 0.0)
     pilot = max(2, draws // 16)
     cap = float(deficits[:pilot].max())  # chosen on draws that the bound then leaves out
-    base = float(p @ heights) + kernel.excess + mixture.rounding + ROUNDING
+    base = float(p @ heights) + kernel.excess + 2 * mixture.rounding + ROUNDING
     deficit = lower_mean(np.minimum(deficits[pilot:], cap), 0.0, cap, delta)
     # A floored posterior is a decoder, and a decoder's log score is a lower bound.
-    score = 0.5 * (_floored(plus) + _floored(minus))
+    score = 0.5 * (_floored(plus[:_MOST_SCORES]) + _floored(minus[:_MOST_SCORES]))
     low = lower_mean(score, math.log(FLOOR), float(-np.log(p.min())) + 1e-9, delta)
     low = max(0.0, weights[main].sum() * (low - mixture.rounding))
-    return merge(base), merge(base - max(deficit, 0.0)), low, np.concatenate([plus, minus])
+    return merge(base), merge(base - max(deficit, 0.0)), low, plus[:_MOST_SCORES]
 
 
 def _floored(densities: Floats) -> Floats:
@@ -269,6 +280,8 @@ def open_bound(
         box: The least and largest integers on each axis, (r,) and (r,).
         delta: Probability of error.
     """
+    if (codes < box[0]).any() or (codes > box[1]).any():
+        raise refuse("codes inside the public box", "codes outside", "Clip the outputs to it.")
     if isinstance(reference, GaussianReference):
         kernel, scales = grid_kernel(noise), noise.scales
         losses = reference.loss(codes / scales, kernel.variances)
@@ -303,17 +316,5 @@ def open_leakage(
     return Evidence(
         proved={"box": box_bound(noise, box)},
         statistical={"reference": open_bound(codes, noise, reference, box, delta)},
-        densities=_open_densities(codes, noise, reference),
+        densities=open_densities(codes, noise, reference),
     )
-
-
-def _open_densities(
-    codes: Ints, noise: GridNoise, reference: GaussianReference | TableReference
-) -> Floats:
-    """Return draws of log q(B) - log w(Y)."""
-    shift = noise.at(system_uniforms(*codes.shape))
-    log_q = noise.log_density((shift * noise.steps) @ noise.basis.T)
-    if isinstance(reference, TableReference):
-        return np.asarray(log_q - reference.log_density(codes + shift))
-    log_q += np.log(noise.scales).sum()  # from mass to density in units of the scale
-    return np.asarray(log_q - reference.log_density((codes + shift) / noise.scales))

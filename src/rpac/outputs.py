@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Literal, TypeAlias, final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import numpy as np
 
 from rpac._checks import array, digest, probabilities, refuse
 from rpac._form import Form
-from rpac._types import Floats
+from rpac._types import Floats, Ints
 from rpac.leakage import entropy
+
+if TYPE_CHECKING:
+    from rpac.noise.grid import GridNoise
 
 Kind: TypeAlias = Literal["real", "count", "label"]
 
@@ -57,8 +61,8 @@ class Outputs:
         self.clip: tuple[Floats, Floats] | None = None
         self.statement = f"which of {m} worlds was drawn"
         self.form: Form | None = None
-        self._attempts = 0
-        self._judged: str | None = None
+        self._plan = False
+        self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
 
     @property
     def dim(self) -> int:
@@ -80,20 +84,16 @@ class Outputs:
     @property
     def planning(self) -> Outputs:
         """What noise and references may be fitted on: all worlds, or the first half of draws."""
-        if self.exact:
+        if self.exact or self._plan:
             return self
-        return self.part(slice(0, len(self.values) // 2))
+        plan = Outputs(self.values[: len(self.values) // 2])
+        plan.kind, plan.exact, plan.clip, plan._plan = self.kind, False, self.clip, True
+        return plan
 
     @property
     def judging(self) -> Floats:
         """The (n, d) draws that only a certificate sees: the second half."""
         return self.values[len(self.values) // 2 :]
-
-    def part(self, rows: slice) -> Outputs:
-        """Return some of the rows of draws, as outputs of the same kind."""
-        out = Outputs(self.values[rows])
-        out.kind, out.exact, out.clip = self.kind, self.exact, self.clip
-        return out
 
     def rebuild(self, values: Floats) -> Any:
         """Return a (d,) vector in the form that the mechanism returns."""
@@ -103,7 +103,14 @@ class Outputs:
             return self.form.rebuild(values)
         return float(values[0]) if self.dim == 1 else values
 
-    @property
+    def codes(self, law: GridNoise) -> Ints:
+        """Return the (m, r) integers of all worlds: encoded once, certified and released alike."""
+        key = law.describe()["digest"]
+        if self._codes[0] != key:
+            self._codes = (key, law.encode(self.values))
+        return self._codes[1]
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of values, weights and kind."""
         return digest(self.values, self.weights, self.kind, *map(str, self.labels))

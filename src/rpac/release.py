@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,7 +11,7 @@ import numpy as np
 
 from rpac import _show
 from rpac._checks import refuse
-from rpac._types import Floats
+from rpac._types import Floats, Ints
 from rpac.budget import as_budget
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.methods import calibrate
@@ -19,7 +20,7 @@ from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
-from rpac.simulate import evaluate, simulate
+from rpac.simulate import answer_on_fresh_draw, simulate
 from rpac.source import Draws, Source
 
 
@@ -48,19 +49,19 @@ def draw_world(weights: Floats) -> int:
     return int(look_up(integer_table(weights), system_uniforms(1))[0])
 
 
-def add_noise(row: Floats, law: GridNoise | LabelChannel) -> Floats:
-    """Return one (d,) output with noise: integers plus table noise, then public arithmetic.
+def add_noise(codes: Ints, law: GridNoise | LabelChannel, *, allow_exact: bool = False) -> Floats:
+    """Return one output with noise: its (r,) integers plus table noise, then public arithmetic.
 
     Guarantees:
         The value lies on the public grid, whatever the secret. One draw of noise from the
         operating system; no seed, no float addition before the noise.
     """
-    if not law.power > 0:
-        raise refuse("noise of positive power", law.power, "Lower the budget: this is bare.")
+    if not (law.power > 0 or allow_exact):
+        raise refuse("noise of positive power", law.power, "A bare release needs allow_exact=True.")
     if isinstance(law, LabelChannel):
-        return law.at(row.astype(np.int64), system_uniforms(1)).astype(np.float64)
-    codes = law.encode(row[None]) + law.at(system_uniforms(1, len(law.axes)))
-    return np.asarray(law.decode(codes)[0])
+        return law.at(codes, system_uniforms(1)).astype(np.float64)
+    noisy = codes[None] + law.at(system_uniforms(1, len(law.axes)))
+    return np.asarray(law.decode(noisy)[0])
 
 
 def privatize(
@@ -68,10 +69,11 @@ def privatize(
     source: Source,
     budget: Any,
     *,
-    method: str | Calibrator = "auto-pac",
+    method: str | Calibrator = "equilibrium",
     confidence: float = 1 - 1e-6,
     n_jobs: int = 1,
-    seed: int = 0,
+    seed: int | None = None,
+    allow_exact: bool = False,
 ) -> Release:
     """Run any function on secret data and return its answer with just enough noise.
 
@@ -82,8 +84,9 @@ def privatize(
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation.
-        seed: Study randomness for simulation and calibration. The drawn world and the noise
-            never depend on it.
+        seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
+            time. The drawn world and the noise never depend on it.
+        allow_exact: Whether to release without noise where the budget needs none.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget.
@@ -91,28 +94,27 @@ def privatize(
     Raises:
         BudgetExceeded: If no certificate within the budget was obtained.
     """
-    nats_of = as_budget(budget).nats
-    outputs, fresh = _simulated(mechanism, source, n_jobs, seed)
-    nats = nats_of(outputs.entropy)
+    as_budget(budget)
+    if seed is None:
+        seed = secrets.randbits(63) if isinstance(source, Draws) else 0
+    outputs = simulate(source, mechanism, n_jobs=n_jobs, seed=seed)
+    nats = as_budget(budget).nats(outputs.entropy)
     noise = calibrate(outputs, nats, method)
     law = noise if isinstance(noise, LabelChannel) else tabulate(outputs, noise)
     certificate = certify(outputs, law, confidence, budget=nats)
-    row = outputs.values[draw_world(outputs.weights)] if fresh is None else fresh
-    return Release(outputs.rebuild(add_noise(row, law)), certificate)
+    codes = _drawn_codes(outputs, law, source, mechanism)
+    value = outputs.rebuild(add_noise(codes, law, allow_exact=allow_exact))
+    return Release(value, certificate)
 
 
-def _simulated(
-    mechanism: Callable[..., Any], source: Source, n_jobs: int, seed: int
-) -> tuple[Outputs, Floats | None]:
-    """Return the outputs and, for an open distribution, the answer on one more, fresh draw.
-
-    The fresh draw runs among the others, so a failure on it looks like a failure on any.
-    """
-    if not isinstance(source, Draws):
-        return simulate(source, mechanism, n_jobs=n_jobs, seed=seed), None
-    secrets = [*source.worlds(seed), source.draw()]
-    both = evaluate(source, mechanism, secrets, n_jobs=n_jobs, seed=seed, fresh=1)
-    fresh = both.values[-1]
-    outputs = both.part(slice(0, len(both.values) - 1))
-    outputs.form, outputs.statement = both.form, both.statement
-    return outputs, fresh
+def _drawn_codes(
+    outputs: Outputs, law: GridNoise | LabelChannel, source: Source, mechanism: Callable[..., Any]
+) -> Ints:
+    """Return the (r,) integers of the secret: a stored row, or the answer on a fresh draw."""
+    if isinstance(source, Draws) and isinstance(law, GridNoise):
+        fresh = answer_on_fresh_draw(source, mechanism, outputs)
+        return np.asarray(law.encode_rows(fresh[None])[0])
+    world = draw_world(outputs.weights)
+    if isinstance(law, LabelChannel):
+        return np.asarray(outputs.values[world].astype(np.int64))
+    return np.asarray(outputs.codes(law)[world])

@@ -13,6 +13,7 @@ import numpy as np
 
 from rpac._checks import count, refuse
 from rpac._form import Form, common_form, flatten
+from rpac._types import Floats
 from rpac.errors import MechanismError, RpacError
 from rpac.outputs import Outputs
 from rpac.source import Draws, Source
@@ -69,13 +70,11 @@ def evaluate(
     *,
     n_jobs: int,
     seed: int,
-    fresh: int = 0,
 ) -> Outputs:
-    """Return the outputs on these secrets; the last `fresh` get seeds of the operating system."""
+    """Return the outputs on these secrets of the source."""
     if n_jobs != -1:
         count(n_jobs, "n_jobs", least=1)
-    seeds = np.random.SeedSequence([count(seed, "seed", least=0), 1]).spawn(len(secrets) - fresh)
-    seeds += [np.random.SeedSequence() for _ in range(fresh)]
+    seeds = np.random.SeedSequence([count(seed, "seed", least=0), 1]).spawn(len(secrets))
     if getattr(mechanism, "takes_stack", False):
         answers = _run_stacks(mechanism, secrets)
     else:
@@ -112,9 +111,7 @@ def _run(mechanism: Callable[..., Any], secret: Any, seed: Any = None) -> Any:
         if seed is None:
             return mechanism(secret)
         return mechanism(secret, rng=np.random.default_rng(seed))
-    except RpacError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a black box may raise anything
+    except Exception as error:  # a black box may raise anything
         raise _failed(error) from None
 
 
@@ -165,8 +162,36 @@ def _rows(answers: list[Any]) -> tuple[Form, Any]:
     return form, np.array(rows) if form.name == "label" else np.stack(rows)
 
 
+def answer_on_fresh_draw(source: Draws, mechanism: Callable[..., Any], outputs: Outputs) -> Floats:
+    """Return the clipped (d,) answer on a fresh secret; randomness of the operating system.
+
+    Whatever goes wrong here becomes a fixed public answer, the middle of the box: no error, shape
+    or type depends on the secret. A certificate covers it, because no simulated draw failed.
+    """
+    try:
+        seed = np.random.SeedSequence() if _takes_rng(mechanism) else None
+        if getattr(mechanism, "takes_stack", False):
+            answer = mechanism(np.asarray(source.draw())[None])[0]
+        else:
+            answer = _run(mechanism, source.draw(), seed)
+        form, row = flatten(answer)
+        assert outputs.form is not None
+        common_form([outputs.form, form])
+    except Exception:
+        row = outputs.center
+    assert outputs.clip is not None
+    return np.asarray(np.clip(row, *outputs.clip))
+
+
 def _collect(form: Form, values: Any, source: Source) -> Outputs:
     if form.name == "label":
+        if isinstance(source, Draws):
+            raise refuse(
+                "numbers from an open distribution",
+                "labels",
+                "List the possible secrets in rpac.Worlds.",
+                MechanismError,
+            )
         return Outputs(values, source.weights, kind="category")
     kind = "count" if form.whole and not isinstance(source, Draws) else "real"
     outputs = Outputs(values, source.weights, kind=kind)

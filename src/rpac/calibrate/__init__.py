@@ -2,6 +2,5 @@
 
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.closed_form import AutoPAC
-from rpac.calibrate.meet import meet_budget
 
-__all__ = ["AutoPAC", "Calibrator", "meet_budget"]
+__all__ = ["AutoPAC", "Calibrator"]

@@ -1,25 +1,29 @@
-"""Privatizers in closed form."""
+"""Privatizers in closed form, each exactly as it is defined. All end in `meet_above`."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import refuse
+from rpac._checks import array, number, refuse
 from rpac._types import Floats
 from rpac.calibrate.base import Calibrator
+from rpac.calibrate.meet import meet_above
+from rpac.noise.base import integer_table, look_up, study_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.outputs import Outputs
 
 
 def principal(outputs: Outputs) -> tuple[Floats, Floats]:
     """Return (basis, variances), (d, r) and (r,): the directions in which outputs differ."""
+    if outputs.kind == "label":
+        raise refuse("numeric outputs", "labels", 'Use method="equilibrium", made for labels too.')
     plan = outputs.planning
-    shifted = plan.values - plan.weights @ plan.values
-    _, scales, rows = np.linalg.svd(shifted * np.sqrt(plan.weights)[:, None], full_matrices=False)
+    shifted = (plan.values - plan.weights @ plan.values) * np.sqrt(plan.weights)[:, None]
+    rows, scales = _right_vectors(shifted)
     keep = scales > max(shifted.shape) * np.finfo(float).eps * np.abs(plan.values).max()
     if not keep.any():
         raise refuse(
@@ -28,6 +32,16 @@ def principal(outputs: Outputs) -> tuple[Floats, Floats]:
             "Publish it: it says nothing about which world was drawn.",
         )
     return rows[keep].T, np.square(scales[keep])
+
+
+def _right_vectors(shifted: Floats) -> tuple[Floats, Floats]:
+    """Return right singular vectors (as rows) and singular values; through the Gram if d >> m."""
+    if shifted.shape[1] <= 4 * shifted.shape[0]:
+        _, scales, rows = np.linalg.svd(shifted, full_matrices=False)
+        return rows, scales
+    left = np.linalg.eigh(shifted @ shifted.T)[1][:, ::-1]
+    rows, upper = np.linalg.qr((left.T @ shifted).T)  # O(m^2 d): re-orthogonalised once
+    return rows.T, np.abs(np.diag(upper))
 
 
 def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
@@ -65,11 +79,123 @@ class AutoPAC(Calibrator):
 
     def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
         """Return Gaussian noise along the principal directions of the outputs."""
-        if outputs.kind == "label":
-            raise refuse(
-                "numeric outputs for auto-pac",
-                "labels",
-                "Pass a Calibrator that proposes a LabelChannel.",
-            )
         basis, spectrum = principal(outputs)
-        return GaussianNoise.on(basis, auto_pac_variances(spectrum, nats))
+        noise = GaussianNoise.on(basis, auto_pac_variances(spectrum, nats))
+        return meet_above(outputs, noise, nats)
+
+
+@final
+@dataclass(frozen=True)
+class Proportional(Calibrator):
+    """Noise proportional to Cov(Z): Cov(Z) / (exp(2 nats / r) - 1)."""
+
+    def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
+        """Return noise of the outputs' own shape."""
+        basis, spectrum = principal(outputs)
+        noise = GaussianNoise.on(basis, spectrum / math.expm1(2 * nats / spectrum.size))
+        return meet_above(outputs, noise, nats)
+
+
+@final
+@dataclass(frozen=True)
+class Isotropic(Calibrator):
+    """The same variance in every direction, by the log-determinant."""
+
+    def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
+        """Return isotropic noise on the directions in which outputs differ."""
+        basis, spectrum = principal(outputs)
+        low, high = -700.0, 700.0
+        for _ in range(200):
+            middle = (low + high) / 2
+            over = 0.5 * np.log1p(spectrum / math.exp(middle)).sum() > nats
+            low, high = (middle, high) if over else (low, middle)
+        noise = GaussianNoise.on(basis, np.full(spectrum.size, math.exp(high)))
+        return meet_above(outputs, noise, nats)
+
+
+@final
+@dataclass(frozen=True)
+class ConfidentAutoPAC(Calibrator):
+    """The paper's Algorithm 1, (1 - gamma)-confidence Auto-PAC.
+
+    Args:
+        v: Share of the budget spent by the log-determinant; the rest is beta'.
+        c: Security parameter, relative to the outputs' total variance: how far off the estimated
+            eigenvalues may be. Larger is safer and noisier.
+        radius: Bound r on the outputs' norm; by default the largest seen.
+    """
+
+    v: float = 0.5
+    c: float = 1e-4
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < number(self.v, "v") < 1 or number(self.c, "c") < 0:
+            raise refuse("0 < v < 1 and c >= 0", (self.v, self.c), "v is a share of the budget.")
+
+    def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
+        """Return anisotropic noise if the eigenvalues are apart enough, else isotropic noise."""
+        basis, spectrum = principal(outputs)
+        v, rest = self.v * nats, (1 - self.v) * nats
+        c, d = self.c * float(spectrum.sum()), spectrum.size
+        seen = float(np.linalg.norm(outputs.planning.values, axis=1).max())
+        radius = seen if self.radius is None else self.radius
+        if _apart(spectrum, c) > radius * math.sqrt(d * c) + 2 * c:
+            roots = np.sqrt(spectrum + 10 * c * v / rest)
+            variances = roots * roots.sum() / (2 * v)
+        else:
+            variances = np.full(d, (spectrum.sum() + d * c) / (2 * v))
+        return meet_above(outputs, GaussianNoise.on(basis, variances), nats)
+
+
+def _apart(spectrum: Floats, c: float) -> float:
+    """Return the least distance of an eigenvalue above c to any other."""
+    gaps = np.abs(spectrum[:, None] - spectrum)
+    np.fill_diagonal(gaps, np.inf)
+    above = gaps[spectrum > c]
+    return float(above.min()) if above.size else 0.0
+
+
+@final
+@dataclass(frozen=True)
+class EfficientPAC(Calibrator):
+    """The paper's Algorithm 3: e_i = sqrt(s_i) sum_j sqrt(s_j) / (2 nats) in a unitary basis.
+
+    Args:
+        basis: (d, d) unitary matrix, columns are directions; by default the eigenbasis.
+        tau: If given, variances come from draws of the worlds, one at a time, until the largest
+            relative change of a variance over one draw is below tau; else from all worlds.
+        seed: Study randomness of those draws.
+    """
+
+    basis: Any = None
+    tau: float | None = None
+    seed: int = 0
+
+    def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
+        """Return noise that is diagonal in the basis."""
+        if self.basis is None:
+            basis = principal(outputs)[0]
+        else:
+            basis = array(self.basis, "basis", 2)
+            principal(outputs)  # the same refusals of labels and constants
+        plan = outputs.planning
+        along = plan.values @ basis
+        if self.tau is None:
+            variances = plan.weights @ np.square(along - plan.weights @ along)
+        else:
+            variances = self._until_stable(along, plan.weights)
+        keep = variances > 0
+        s = variances[keep]
+        noise = GaussianNoise.on(basis[:, keep], np.sqrt(s) * np.sqrt(s).sum() / (2 * nats))
+        return meet_above(outputs, noise, nats)
+
+    def _until_stable(self, along: Floats, weights: Floats) -> Floats:
+        rng = np.random.default_rng(self.seed)
+        picks = look_up(integer_table(weights), study_uniforms(rng, 100_000))
+        draws = along[picks] - along.mean(axis=0)
+        n = np.arange(1, len(draws) + 1)[:, None]
+        spread = np.cumsum(np.square(draws), axis=0) / n - np.square(np.cumsum(draws, axis=0) / n)
+        change = np.abs(np.diff(spread, axis=0)) / np.maximum(spread[1:], 1e-300)
+        calm = np.flatnonzero((change.max(axis=1) < number(self.tau, "tau")) & (n[1:, 0] > 2))
+        return np.asarray(spread[1 + (calm[0] if calm.size else len(change) - 1)])

@@ -1,51 +1,127 @@
-"""Meet a budget from the safe side, with draws of its own: the last step of every calibrator."""
+"""Meet a budget by scale from the safe side: the last step of every Gaussian calibrator.
+
+Leakage falls with the scale of Gaussian noise, so a bracket on log scale is safe. The search uses
+draws of its own, never a certificate's.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
+
+from rpac._types import Floats
 from rpac.certificate import code_box
-from rpac.leakage import box_bound, grid_leakage, open_bound
+from rpac.leakage import (
+    box_bound,
+    default_draws,
+    distinct,
+    grid_kernel,
+    grid_leakage,
+    ideal_kernel,
+    log_det,
+    open_bound,
+)
+from rpac.noise.base import integer_table, look_up, study_uniforms
 from rpac.noise.gaussian import GaussianNoise
-from rpac.noise.grid import tabulate
+from rpac.noise.grid import GridNoise, tabulate
 from rpac.outputs import Outputs
 from rpac.reference.fit import fit_reference
+from rpac.reference.mixture import MixtureReference
 
-_TOLERANCE = 1e-4
+DELTA = 5e-7
+"""Error that the search plans for: the first attempt at the default confidence."""
 _OPEN_MARGIN = 0.97
 
 
-def predicted_bound(outputs: Outputs, noise: GaussianNoise, delta: float) -> float:
-    """Return the bound a certificate of the tabulated noise will have, or an estimate of it.
+def proved_bound(outputs: Outputs, noise: GaussianNoise) -> float:
+    """Return the least proved bound of the tabulated noise; for draws an estimate of the bound.
 
-    Finite worlds: the least proved bound, so no error. Draws: an estimate from the planning half
-    alone, which leaves the judging half untouched.
+    The estimate comes from the planning half alone, and leaves the judging half untouched.
     """
     law = tabulate(outputs, noise)
-    codes = law.encode(outputs.planning.values)
     if outputs.exact:
-        return min(grid_leakage(codes, outputs.weights, law, delta=delta, draws=0).proved.values())
+        codes = law.encode(outputs.values)
+        found = grid_leakage(codes, outputs.weights, law, delta=DELTA, draws=0).proved
+        return min(found.values())
+    codes = law.encode_rows(outputs.planning.values)
     half, box = len(codes) // 2, code_box(outputs, law)
-    reference = fit_reference(codes[:half], law, box, delta)
-    judged = open_bound(codes[half:], law, reference, box, delta) / _OPEN_MARGIN
+    reference = fit_reference(codes[:half], law, box, DELTA)
+    judged = open_bound(codes[half:], law, reference, box, DELTA) / _OPEN_MARGIN
     return min(judged, box_bound(law, box))
 
 
-def meet_budget(
-    outputs: Outputs, noise: GaussianNoise, nats: float, delta: float = 1e-6
-) -> GaussianNoise:
-    """Return `noise` scaled up as little as needed for the predicted bound to meet the budget.
+def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int) -> float:
+    """Return what a certificate of finite worlds will very likely say at most.
 
-    Gaussian leakage falls with scale, so bisection on the scale is safe; noise that meets the
-    budget already is returned as it is.
+    The mean comes from draws of its own; its error, the certificate's interval and the
+    certificate's own scatter (three standard errors together) are added. The ideal and the
+    tabulated law must both stay below.
     """
-    low, high, growth = 1.0, 1.0, 1.001
-    while predicted_bound(outputs, noise.scaled(high), delta) > nats:
-        low, high, growth = high, high * growth, min(growth * growth, 16.0)
-    while math.log(high / low) > _TOLERANCE:
-        middle = math.sqrt(low * high)
-        if predicted_bound(outputs, noise.scaled(middle), delta) > nats:
-            low = middle
-        else:
-            high = middle
-    return noise.scaled(high)
+    law = tabulate(outputs, noise)
+    codes, p = distinct(law.encode(outputs.values), outputs.weights)
+    if len(law.axes) == 1:
+        return proved_bound(outputs, noise)
+    ideal = noise.whiten(outputs.values, outputs.center)
+    proved = max(
+        log_det(codes / law.scales, p, grid_kernel(law)),
+        log_det(ideal, outputs.weights, ideal_kernel(noise)),
+    )
+    return min(proved, _sampled_bound(codes / law.scales, p, law, seed))
+
+
+def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int) -> float:
+    judging = default_draws(len(points))
+    n = int(np.clip(2e7 // len(points), 5_000, judging))
+    rng = np.random.default_rng(seed)
+    mixture = MixtureReference(points - p @ points, p)
+    heights = mixture.heights()
+    worlds = look_up(integer_table(p), study_uniforms(rng, n))
+    noise = law.at(study_uniforms(rng, n, len(law.axes))) / law.scales
+    plus, minus = mixture.densities(worlds, noise)
+    deficits = heights[worlds] - 0.5 * (plus + minus)
+    log_term, sd, most = math.log(2 / DELTA), float(deficits.std()), float(deficits.max())
+    interval = sd * math.sqrt(2 * log_term / judging) + 7 * most * log_term / (3 * judging)
+    scatter = 3.0 * sd * math.sqrt(1 / n + 1 / judging)
+    return float(p @ heights - deficits.mean()) + interval + scatter
+
+
+def meet_above(outputs: Outputs, noise: GaussianNoise, nats: float) -> GaussianNoise:
+    """Return `noise`, scaled up as little as its proved bound needs; never scaled down."""
+
+    def gap(t: float) -> float:
+        return proved_bound(outputs, noise.scaled(math.exp(t))) - nats
+
+    return noise if gap(0.0) <= 0 else noise.scaled(math.exp(meet(gap, 1e-4 * nats)))
+
+
+def meet_tightly(outputs: Outputs, noise: GaussianNoise, nats: float, seed: int) -> GaussianNoise:
+    """Return `noise`, scaled up or down until its expected bound lies just below the budget."""
+
+    def gap(t: float) -> float:
+        return expected_bound(outputs, noise.scaled(math.exp(t)), seed) - nats
+
+    return noise.scaled(math.exp(meet(gap, 3e-4 * nats)))
+
+
+def meet(gap: Callable[[float], float], tolerance: float) -> float:
+    """Return a t with -tolerance <= gap(t) <= 0, for a gap that falls with t.
+
+    Secant steps within a bracket. The answer is a t that was evaluated and found safe, so an
+    error of the search costs utility, never the budget.
+    """
+    at, step, values = 0.0, 0.02, {}
+    low, high = -math.inf, math.inf
+    for _ in range(60):
+        here = values[at] = gap(at)
+        low, high = (at, high) if here > 0 else (low, at)
+        if -tolerance <= here <= 0 or high - low < 1e-5:
+            break
+        if math.isinf(high) or math.isinf(low):
+            at = at + step if math.isinf(high) else at - step
+            step *= 2
+        else:  # aim a third of the tolerance below zero, well inside the bracket
+            share = (values[low] + tolerance / 3) / (values[low] - values[high])
+            at = low + (high - low) * min(max(share, 0.05), 0.95)
+    return high

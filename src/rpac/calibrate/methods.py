@@ -7,18 +7,30 @@ from typing import Any
 from rpac._checks import refuse
 from rpac.budget import as_budget
 from rpac.calibrate.base import Calibrator
-from rpac.calibrate.closed_form import AutoPAC
-from rpac.calibrate.meet import meet_budget
+from rpac.calibrate.closed_form import (
+    AutoPAC,
+    ConfidentAutoPAC,
+    EfficientPAC,
+    Isotropic,
+    Proportional,
+)
+from rpac.calibrate.equilibrium import Equilibrium
 from rpac.noise.base import Noise
-from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
 
-METHODS: dict[str, Calibrator] = {"auto-pac": AutoPAC()}
+METHODS: dict[str, Calibrator] = {
+    "auto-pac": AutoPAC(),
+    "confident-auto-pac": ConfidentAutoPAC(),
+    "efficient-pac": EfficientPAC(),
+    "equilibrium": Equilibrium(),
+    "isotropic": Isotropic(),
+    "proportional": Proportional(),
+}
 
 
 def calibrate(
-    outputs: Outputs, budget: Any, method: str | Calibrator = "auto-pac"
+    outputs: Outputs, budget: Any, method: str | Calibrator = "equilibrium"
 ) -> Noise | LabelChannel:
     """Return noise for these outputs and this budget.
 
@@ -32,6 +44,8 @@ def calibrate(
 
     >>> import rpac
     >>> rpac.calibrate(rpac.Outputs([-1.0, 1.0]), 0.5)
+    GridNoise(dim=1, axes=1, power=0.39...)
+    >>> rpac.calibrate(rpac.Outputs([-1.0, 1.0]), 0.5, method="auto-pac")
     GaussianNoise(dim=1, power=0.58...)
     """
     if isinstance(method, str):
@@ -41,5 +55,4 @@ def calibrate(
     if not isinstance(method, Calibrator):
         raise refuse("a method's name or a Calibrator", repr(method), "Subclass rpac.Calibrator.")
     nats = as_budget(budget).nats(outputs.entropy)
-    noise = method.propose(outputs, nats)
-    return meet_budget(outputs, noise, nats) if isinstance(noise, GaussianNoise) else noise
+    return method.propose(outputs.planning, nats)

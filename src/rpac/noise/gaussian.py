@@ -12,22 +12,19 @@ from rpac._types import Floats, Json
 from rpac.noise.base import Noise
 
 
-def along(shifts: Floats, basis: Floats) -> Floats:
-    """Return the (n, r) coordinates of (n, d) shifts; refuse shifts that leave the basis' span.
+def refuse_bare(shifts: Floats, basis: Floats) -> None:
+    """Refuse (n, d) shifts that leave the span of an orthonormal (d, r) basis.
 
     Raises:
         InputError: If some shift points where no noise is added.
     """
-    inside = shifts @ basis
-    if basis.shape[1] < basis.shape[0]:
-        rest = np.linalg.norm(shifts - inside @ basis.T, axis=1).max()
-        if rest > 1e-9 * np.linalg.norm(shifts, axis=1).max():
-            raise refuse(
-                "noise in every direction in which outputs differ",
-                "a direction without noise",
-                "Calibrate the noise on these outputs.",
-            )
-    return np.asarray(inside)
+    rest = np.linalg.norm(shifts - (shifts @ basis) @ basis.T, axis=1).max()
+    if rest > 1e-9 * np.linalg.norm(shifts, axis=1).max():
+        raise refuse(
+            "noise in every direction in which outputs differ",
+            "a direction without noise",
+            "Calibrate the noise on these outputs.",
+        )
 
 
 @final
@@ -41,6 +38,7 @@ class GaussianNoise(Noise):
         basis: (d, r) orthonormal directions.
         variances: (r,) positive variances along them. Outside their span there is no noise,
             so outputs may not differ there; `certify` and `tabulate` check it.
+        drop: If True, what lies outside the span is not released.
 
     >>> GaussianNoise(4.0).power
     4.0
@@ -52,12 +50,16 @@ class GaussianNoise(Noise):
             variances, basis = np.diag(cov).copy(), np.eye(len(cov))
         else:
             variances, basis = np.linalg.eigh(cov)
-        self.basis, self.variances = basis, variances
+        self.basis, self.variances, self.drop = basis, variances, False
 
     @classmethod
-    def on(cls, basis: Any, variances: Any) -> GaussianNoise:
-        """Return noise on a subspace: `basis` (d, r) with orthonormal columns, `variances` (r,)."""
+    def on(cls, basis: Any, variances: Any, *, drop: bool = False) -> GaussianNoise:
+        """Return noise on a subspace: `basis` (d, r) with orthonormal columns, `variances` (r,).
+
+        With `drop` what lies outside the subspace is not released at all.
+        """
         noise = object.__new__(cls)
+        noise.drop = drop
         noise.basis, noise.variances = array(basis, "basis", 2), array(variances, "variances", 1)
         gram = noise.basis.T @ noise.basis
         if gram.shape != (noise.variances.size,) * 2 or not np.allclose(gram, np.eye(len(gram))):
@@ -74,7 +76,7 @@ class GaussianNoise(Noise):
 
     def scaled(self, factor: float) -> GaussianNoise:
         """Return the same noise with `factor` times the power."""
-        return GaussianNoise.on(self.basis, self.variances * factor)
+        return GaussianNoise.on(self.basis, self.variances * factor, drop=self.drop)
 
     @property
     def dim(self) -> int:
@@ -93,7 +95,9 @@ class GaussianNoise(Noise):
 
     def whiten(self, values: Floats, center: Floats) -> Floats:
         """Return (n, r) coordinates in units of the noise's own scale."""
-        return np.asarray(along(values - center, self.basis) / np.sqrt(self.variances))
+        if not self.drop:
+            refuse_bare(values - center, self.basis)
+        return np.asarray((values - center) @ self.basis / np.sqrt(self.variances))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from rpac._checks import digest, refuse
+from rpac._checks import array, digest, refuse
 from rpac._types import Floats, Ints, Json, Table
 from rpac.noise.base import Noise, study_uniforms
-from rpac.noise.gaussian import GaussianNoise, along
+from rpac.noise.gaussian import GaussianNoise, refuse_bare
 from rpac.noise.lattice import LatticeNoise
 
 if TYPE_CHECKING:
@@ -39,6 +39,16 @@ class GridNoise(Noise):
     basis: Floats
     center: Floats
     axes: tuple[LatticeNoise, ...]
+
+    def __post_init__(self) -> None:
+        basis, center = array(self.basis, "basis", 2), array(self.center, "center", 1)
+        tables = all(type(axis) is LatticeNoise for axis in self.axes)
+        if basis.shape != (center.size, len(self.axes)) or not tables:
+            raise refuse(
+                "a (d, r) basis, a (d,) center and r LatticeNoise axes",
+                f"{basis.shape}, {center.shape} and {len(self.axes)} axes",
+                "Use rpac.tabulate.",
+            )
 
     @property
     def dim(self) -> int:
@@ -72,9 +82,24 @@ class GridNoise(Noise):
         return all(axis.scale is not None for axis in self.axes)
 
     def encode(self, values: Floats) -> Ints:
-        """Return the (n, r) integers of (n, d) values."""
-        codes = np.rint(along(values - self.center, self.basis) / self.steps)
-        if np.abs(codes).max(initial=0.0) > 2**50:
+        """Return the (n, r) integers of (n, d) values; what lies outside the basis is cut off."""
+        return self._quantise((values - self.center) @ self.basis)
+
+    def encode_rows(self, values: Floats) -> Ints:
+        """Return the same integers by sums whose order no other row can change.
+
+        A matrix product may round a row differently alone and among others. Draws are encoded
+        apart (simulated ones together, the released one alone), so they are encoded this way.
+        """
+        shifted = values - self.center
+        along = np.zeros((len(values), len(self.axes)))
+        for k in range(self.dim):
+            along += shifted[:, [k]] * self.basis[k]
+        return self._quantise(along)
+
+    def _quantise(self, along: Floats) -> Ints:
+        codes = np.rint(along / self.steps)
+        if not np.abs(codes).max(initial=0.0) <= 2**50:
             raise refuse(
                 "outputs within 2**50 grid steps", "a wider spread", "Clip the outlying worlds."
             )
@@ -125,14 +150,16 @@ def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:
         raise refuse(
             f"numeric outputs with {noise.dim} coordinates", repr(outputs), "Match the two."
         )
-    if isinstance(noise, GridNoise):
+    if type(noise) is GridNoise:
         return noise
-    if isinstance(noise, LatticeNoise):
+    if type(noise) is LatticeNoise:
         return GridNoise(np.eye(1), np.zeros(1), (noise,))
-    if not isinstance(noise, GaussianNoise):
+    if type(noise) is not GaussianNoise:  # a subclass might draw from another law than it says
         raise refuse(
             "GaussianNoise, LatticeNoise or GridNoise", repr(noise), "Only tables are released."
         )
+    if not noise.drop:
+        refuse_bare(outputs.planning.values - outputs.center, noise.basis)
     sigmas = np.sqrt(noise.variances)
     if outputs.kind == "count" and np.array_equal(noise.basis, np.eye(noise.dim)):
         steps = 2.0 ** np.floor(np.log2(np.maximum(sigmas / STEPS_PER_SIGMA, 1.0)))

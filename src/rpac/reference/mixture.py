@@ -24,16 +24,17 @@ _BLOCK = 1 << 20
 """Entries of a block of the kernel matrix; never is an m x m x d array built."""
 
 
-def _blocks(rows: int, columns: int) -> Iterator[slice]:
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield slices of rows such that a block of rows x columns fits the cache."""
     size = max(1, _BLOCK // columns)
     return (slice(a, a + size) for a in range(0, rows, size))
 
 
-def _log_sum_exp(exponents: Floats) -> Floats:
-    """Return log sum exp over the last axis, overwriting its argument."""
-    top = exponents.max(axis=1)
-    exponents -= top[:, None]
-    return np.asarray(top + np.log(np.exp(exponents, out=exponents).sum(axis=1)))
+def log_sum_exp(exponents: Floats) -> Floats:
+    """Return log sum exp over the first axis, overwriting its argument."""
+    top = exponents.max(axis=0)
+    exponents -= top
+    return np.asarray(top + np.log(np.exp(exponents, out=exponents).sum(axis=0)))
 
 
 @final
@@ -61,17 +62,17 @@ class MixtureReference(Reference):
         """Return log w at (n, r) points."""
         y, (m, dim) = np.asarray(points, np.float64), self.points.shape
         out = np.empty(len(y))
-        for rows in _blocks(len(y), m):
-            cross = y[rows] @ self.points.T - self._half + self._log_weights
-            out[rows] = _log_sum_exp(cross) - 0.5 * np.square(y[rows]).sum(axis=1)
+        for rows in blocks(len(y), m):
+            cross = self.points @ y[rows].T + (self._log_weights - self._half)[:, None]
+            out[rows] = log_sum_exp(cross) - 0.5 * np.square(y[rows]).sum(axis=1)
         return np.asarray(out - 0.5 * dim * math.log(2.0 * math.pi))
 
     def heights(self) -> Floats:
         """Return g_i(0) for every world, (m,): m^2 kernel evaluations, in blocks."""
         m = len(self.points)
         out = np.empty(m)
-        for rows in _blocks(m, m):
-            out[rows] = -_log_sum_exp(self._log_kernel(np.arange(m)[rows]))
+        for rows in blocks(m, m):
+            out[rows] = -log_sum_exp(self._log_kernel(np.arange(m)[rows]))
         return np.minimum(out, -self._log_weights)
 
     def densities(self, worlds: Ints, noise: Floats) -> tuple[Floats, Floats]:
@@ -79,19 +80,18 @@ class MixtureReference(Reference):
         if len(worlds) != len(noise):
             raise refuse("one noise for each world", len(noise), "Give equal lengths.")
         plus, minus = np.empty(len(worlds)), np.empty(len(worlds))
-        for rows in _blocks(len(worlds), len(self.points)):
+        for rows in blocks(len(worlds), len(self.points)):
             kernel = self._log_kernel(worlds[rows])
-            tilt = noise[rows] @ self.points.T
-            tilt -= np.einsum("nr,nr->n", noise[rows], self.points[worlds[rows]])[:, None]
-            plus[rows] = -_log_sum_exp(kernel + tilt)
+            tilt = self.points @ noise[rows].T
+            tilt -= np.einsum("nr,nr->n", noise[rows], self.points[worlds[rows]])
+            plus[rows] = -log_sum_exp(kernel + tilt)
             kernel -= tilt
-            minus[rows] = -_log_sum_exp(kernel)
+            minus[rows] = -log_sum_exp(kernel)
         return plus, minus
 
     def _log_kernel(self, worlds: Ints) -> Floats:
-        """Return log p_j - |u_i - u_j|^2 / 2 for (n,) worlds i against all j, (n, m)."""
-        cross = self.points[worlds] @ self.points.T
-        cross -= self._half[worlds][:, None]
-        cross -= self._half
-        cross += self._log_weights
+        """Return log p_j - |u_i - u_j|^2 / 2 for all j against (n,) worlds i, (m, n)."""
+        cross = self.points @ self.points[worlds].T
+        cross -= self._half[worlds]
+        cross += (self._log_weights - self._half)[:, None]
         return np.asarray(cross)

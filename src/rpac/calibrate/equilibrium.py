@@ -1,0 +1,155 @@
+"""The equilibrium: the least cost of noise at a leakage, by what the outputs are.
+
+Labels: the rate-distortion channel. One direction: the best law on a lattice. Several: the best
+Gaussian covariance, or independent lattice noise on the axes of a basis. Exact Auto-PAC is always
+among the candidates, so the equilibrium never costs more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+
+from rpac._checks import refuse
+from rpac._types import Floats
+from rpac.calibrate import gaussian
+from rpac.calibrate.base import Calibrator
+from rpac.calibrate.closed_form import AutoPAC, auto_pac_variances, principal
+from rpac.calibrate.label import label_equilibrium
+from rpac.calibrate.lattice import LatticeGame, gaussian_start, meet_along_mu
+from rpac.calibrate.meet import meet_tightly
+from rpac.calibrate.product import product_equilibrium
+from rpac.noise.base import Noise
+from rpac.noise.gaussian import GaussianNoise
+from rpac.noise.grid import GridNoise
+from rpac.noise.label import LabelChannel
+from rpac.noise.lattice import LatticeNoise
+from rpac.outputs import Outputs
+from rpac.utility import SquaredError, Utility
+
+_HALF = 150
+"""Half the number of lattice points for real outputs; refined until the noise fills them."""
+_MOST_HALF = 600
+
+
+@final
+@dataclass(frozen=True)
+class Equilibrium(Calibrator):
+    """The Stackelberg equilibrium, solved.
+
+    Args:
+        utility: The cost of noise; squared error by default.
+        family: "auto", "gaussian" (full covariance), "lattice" (one direction) or "product"
+            (independent lattice noise on the axes of `basis`).
+        basis: For "product": "principal", "independent", or a (d, d) orthonormal matrix.
+        seed: Study randomness.
+    """
+
+    utility: Utility = field(default_factory=SquaredError)
+    family: Literal["auto", "gaussian", "lattice", "product"] = "auto"
+    basis: Any = "principal"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.family not in ("auto", "gaussian", "lattice", "product"):
+            raise refuse(
+                'family "auto", "gaussian", "lattice" or "product"',
+                repr(self.family),
+                "Leave it out to have it chosen.",
+            )
+
+    def propose(self, outputs: Outputs, nats: float) -> Noise | LabelChannel:
+        """Return the noise of least cost found."""
+        return self.propose_from(outputs, nats, None)
+
+    def propose_from(
+        self, outputs: Outputs, nats: float, near: Noise | None
+    ) -> Noise | LabelChannel:
+        """Return the noise of least cost, from the answer at a neighbouring budget if given."""
+        if outputs.kind == "label":
+            codes = outputs.values[:, 0].astype(int)
+            prior = np.asarray(np.bincount(codes, outputs.weights), float)
+            return label_equilibrium(prior, nats)
+        basis, spectrum = principal(outputs)
+        if not outputs.exact:
+            return AutoPAC().propose(outputs, nats)
+        if self.family == "product":
+            return product_equilibrium(outputs, nats, self.basis, self.utility, self.seed)
+        if self.family == "lattice" or (self.family == "auto" and spectrum.size == 1):
+            return self._lattice(outputs, nats, basis, spectrum)
+        return self._gaussian(outputs, nats, basis, near)
+
+    def _lattice(self, outputs: Outputs, nats: float, basis: Floats, spectrum: Floats) -> GridNoise:
+        if spectrum.size != 1:
+            raise refuse(
+                "outputs that differ in one direction for a lattice",
+                spectrum.size,
+                'Use family="product".',
+            )
+        whole = outputs.kind == "count" and outputs.dim == 1
+        center = np.zeros(1) if whole else outputs.center
+        direction = np.eye(1) if whole else basis
+        along = ((outputs.values - center) @ direction)[:, 0]
+        scale = math.sqrt(auto_pac_variances(spectrum, nats)[0])
+        reach = 6.0 * scale + float(np.ptp(along))
+        step = (
+            max(1.0, 2.0 ** math.floor(math.log2(reach / _MOST_HALF))) if whole else reach / _HALF
+        )
+        while True:
+            half = min(math.ceil(reach / step), 2 * _MOST_HALF)
+            k = np.arange(-half, half + 1)
+            cost = self.utility.cost((k * step)[:, None] * direction[:, 0])
+            game = LatticeGame.of(np.rint(along / step).astype(np.int64), outputs.weights, cost)
+            if game.codes.size > 1:
+                start = gaussian_start(half, max(scale / step, 0.3))
+                q, _ = meet_along_mu(game, nats, start, 2 * float(np.exp(start) @ cost))
+                used = int(np.abs(k[q > 1e-9 * q.max()]).max())
+                if whole or used > 0.4 * half or half * step < 1e-9 * float(np.ptp(along)):
+                    return GridNoise(direction, center, (LatticeNoise(step, k, q / q.sum()),))
+                reach = 1.5 * max(used, 2) * step
+            else:
+                reach /= 4  # all worlds fell into one cell: look closer
+            step = reach / _HALF
+
+    def _gaussian(self, outputs: Outputs, nats: float, basis: Floats, near: Noise | None) -> Noise:
+        baseline = AutoPAC().propose(outputs, nats)
+        kept = self._kept(basis)
+        points = (outputs.values - outputs.center) @ kept
+        r = points.shape[1]
+
+        def weight(cov: Floats) -> Floats:
+            return np.asarray(
+                kept.T @ self.utility.weight(kept @ cov @ kept.T + _tiny(kept, cov)) @ kept
+            )
+
+        game = gaussian.Game.of(points, outputs.weights, weight, self.seed)
+        first = kept.T @ baseline.cov @ kept
+        starts = [first] if near is None else [kept.T @ near.cov @ kept]
+        if near is None:
+            starts += [np.eye(r) * np.trace(first) / r]
+        starts += gaussian.clean_starts(game, first, nats)
+        found = [gaussian.stationary(game, start, nats) for start in starts]
+        cov = min(found, key=lambda pair: pair[0])[1]
+        variances, turn = np.linalg.eigh(cov)
+        noise = GaussianNoise.on(kept @ turn, variances, drop=r < basis.shape[1])
+        noise = meet_tightly(outputs, noise, nats, self.seed)
+        if noise.drop:
+            return noise
+        costs = [float(np.sum(self.utility.weight(n.cov) * n.cov)) for n in (noise, baseline)]
+        return noise if costs[0] < costs[1] else baseline
+
+    def _kept(self, basis: Floats) -> Floats:
+        """Return the part of the basis that the utility weighs."""
+        weight = basis.T @ self.utility.weight(np.eye(len(basis))) @ basis
+        values, vectors = np.linalg.eigh(weight)
+        if values[0] > 1e-12 * values[-1]:
+            return basis
+        return np.asarray(basis @ vectors[:, values > 1e-12 * values[-1]])
+
+
+def _tiny(kept: Floats, cov: Floats) -> Floats:
+    """A sliver of noise outside the kept directions, so that a covariance can be factored."""
+    return np.asarray(1e-12 * np.trace(cov) * np.eye(len(kept)))

@@ -1,0 +1,36 @@
+"""The equilibrium for labels: the rate-distortion channel under Hamming loss (Blahut-Arimoto)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rpac._types import Floats
+from rpac.calibrate.meet import meet
+from rpac.leakage import label_leakage
+from rpac.noise.label import LabelChannel
+
+
+def channel(prior: Floats, slope: float) -> Floats:
+    """Return the (k, k) channel that minimises P(label changed) + MI / slope."""
+    released = prior.copy()
+    for _ in range(5_000):
+        kernel = released * np.where(np.eye(len(prior), dtype=bool), 1.0, math.exp(-slope))
+        matrix = kernel / kernel.sum(axis=1, keepdims=True)
+        new = prior @ matrix
+        done = np.abs(new - released).max() < 1e-13
+        released = new
+        if done:
+            break
+    return np.asarray(matrix)
+
+
+def label_equilibrium(prior: Floats, nats: float) -> LabelChannel:
+    """Return the channel with the fewest changed labels that leaks at most `nats`."""
+
+    def leaks(t: float) -> float:
+        table = LabelChannel(channel(prior, math.exp(-t)))
+        return label_leakage(prior, table).proved["exact sum"] - nats
+
+    return LabelChannel(channel(prior, math.exp(-meet(leaks, tolerance=1e-6 * nats))))

@@ -1,0 +1,111 @@
+"""Independent lattice noise on the axes of a public basis, one multiplier across all of them.
+
+Independent noise satisfies MI <= sum of the axes' MI, so the problem splits: at a common mu every
+axis solves its own lattice game, and mu alone allocates the budget.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rpac._checks import array, refuse
+from rpac._types import Floats
+from rpac.calibrate.closed_form import auto_pac_variances, principal
+from rpac.calibrate.lattice import LatticeGame, gaussian_start
+from rpac.calibrate.meet import meet
+from rpac.noise.grid import GridNoise
+from rpac.noise.lattice import LatticeNoise
+from rpac.outputs import Outputs
+from rpac.utility import Utility
+
+_HALF = 120
+
+
+def public_basis(outputs: Outputs, basis: Any, seed: int) -> Floats:
+    """Return (d, r) orthonormal axes: "principal", "independent", or a matrix of one's own."""
+    axes, spectrum = principal(outputs)
+    if isinstance(basis, str):
+        if basis == "principal":
+            return axes
+        if basis == "independent":
+            return np.asarray(
+                axes @ _independent((outputs.values - outputs.center) @ axes, outputs.weights, seed)
+            )
+        raise refuse('basis "principal", "independent" or a matrix', repr(basis), "Choose one.")
+    given = array(basis, "basis", 2)
+    if given.shape[0] != outputs.dim or not np.allclose(given.T @ given, np.eye(given.shape[1])):
+        raise refuse(
+            f"orthonormal columns of length {outputs.dim}",
+            f"shape {given.shape}",
+            "Use numpy.linalg.qr.",
+        )
+    return given
+
+
+def _independent(points: Floats, weights: Floats, seed: int) -> Floats:
+    """Return the rotation of (m, r) points with the largest fourth cumulants (Jacobi sweeps)."""
+    r = points.shape[1]
+    turn = np.eye(r)
+    x = points.copy()
+    angles = np.linspace(-math.pi / 4, math.pi / 4, 65)
+    for _ in range(12):
+        before = turn.copy()
+        for i in range(r):
+            for j in range(i + 1, r):
+                best = max(angles, key=lambda t: _peakedness(x[:, [i, j]], weights, t))
+                c, s = math.cos(best), math.sin(best)
+                spin = np.array([[c, -s], [s, c]])
+                x[:, [i, j]] = x[:, [i, j]] @ spin
+                turn[:, [i, j]] = turn[:, [i, j]] @ spin
+        if np.abs(turn - before).max() < 1e-6:
+            break
+    return turn
+
+
+def _peakedness(pair: Floats, weights: Floats, angle: float) -> float:
+    c, s = math.cos(angle), math.sin(angle)
+    y = pair @ np.array([[c, -s], [s, c]])
+    power = weights @ np.square(y)
+    fourth = weights @ y**4 / np.maximum(np.square(power), 1e-300) - 3
+    # Negative cumulants are clusters: the fourth moment tells them from a normal as well.
+    return float(np.square(fourth).sum()) - 1e-3 * float(np.log(np.maximum(power, 1e-300)).sum())
+
+
+def product_equilibrium(
+    outputs: Outputs, nats: float, basis: Any, utility: Utility, seed: int
+) -> GridNoise:
+    """Return independent lattice noise whose axes' leakages sum to at most the budget."""
+    axes = public_basis(outputs, basis, seed)
+    along = (outputs.values - outputs.center) @ axes
+    spectrum = outputs.weights @ np.square(along)
+    scales = np.sqrt(auto_pac_variances(np.maximum(spectrum, 1e-12 * spectrum.max()), nats))
+    games, starts, steps = [], [], []
+    for c, scale in enumerate(scales):
+        reach = 6.0 * scale + float(np.ptp(along[:, c]))
+        steps.append(reach / _HALF)
+        k = np.arange(-_HALF, _HALF + 1)
+        cost = utility.cost((k * steps[c])[:, None] * axes[:, c])
+        codes = np.rint(along[:, c] / steps[c]).astype(np.int64)
+        games.append(LatticeGame.of(codes, outputs.weights, cost))
+        starts.append(gaussian_start(_HALF, max(float(scale) / steps[c], 0.3)))
+
+    solved = list(starts)
+
+    def gap(log_mu: float) -> float:
+        total = 0.0
+        for c, game in enumerate(games):
+            solved[c], mi = game.solve(math.exp(log_mu) * first, solved[c])
+            total += mi
+        return total - nats
+
+    first = 2 * float(np.mean([np.exp(s) @ g.cost for s, g in zip(starts, games, strict=True)]))
+    log_mu = meet(gap, tolerance=1e-4 * nats)
+    gap(log_mu)
+    tables = tuple(
+        LatticeNoise(step, np.arange(-_HALF, _HALF + 1), np.exp(log_q))
+        for step, log_q in zip(steps, solved, strict=True)
+    )
+    return GridNoise(axes, outputs.center, tables)
