@@ -73,7 +73,7 @@ def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int) -> float:
 
 def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int) -> float:
     judging = default_draws(len(points))
-    n = int(np.clip(2e7 // len(points), 5_000, judging))
+    n = int(np.clip(2e7 // len(points), 5_000, 3_000_000))
     rng = np.random.default_rng(seed)
     mixture = MixtureReference(points - p @ points, p)
     heights = mixture.heights()
@@ -102,13 +102,13 @@ def meet_tightly(outputs: Outputs, noise: GaussianNoise, nats: float, seed: int)
     def gap(t: float) -> float:
         return expected_bound(outputs, noise.scaled(math.exp(t)), seed) - nats
 
-    return noise.scaled(math.exp(meet(gap, 3e-4 * nats)))
+    return noise.scaled(math.exp(meet(gap, 3e-4 * nats, width=1e-3)))
 
 
-def meet(gap: Callable[[float], float], tolerance: float) -> float:
-    """Return a t with -tolerance <= gap(t) <= 0, for a gap that falls with t.
+def meet(gap: Callable[[float], float], tolerance: float, width: float = 1e-5) -> float:
+    """Return a t with -tolerance <= gap(t) <= 0, or the safe end of a bracket of that width.
 
-    Secant steps within a bracket. The answer is a t that was evaluated and found safe, so an
+    The gap falls with t. Secant steps within a bracket. The answer is a t that was evaluated and found safe, so an
     error of the search costs utility, never the budget.
     """
     at, step, values = 0.0, 0.02, {}
@@ -116,7 +116,7 @@ def meet(gap: Callable[[float], float], tolerance: float) -> float:
     for _ in range(60):
         here = values[at] = gap(at)
         low, high = (at, high) if here > 0 else (low, at)
-        if -tolerance <= here <= 0 or high - low < 1e-5:
+        if -tolerance <= here <= 0 or high - low < width:
             break
         if math.isinf(high) or math.isinf(low):
             at = at + step if math.isinf(high) else at - step
