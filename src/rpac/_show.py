@@ -32,6 +32,9 @@ def rows(certificate: Certificate) -> list[tuple[str, str]]:
         ("noise power", f"{c.noise['power']:.6g}"),
         *((("not covered" if i == 0 else ""), text) for i, text in enumerate(c.not_covered)),
     ]
+    if c.worst_unit_success is not None:
+        rate = f"at most {100 * c.worst_unit_success:.4g} %"
+        lines.insert(6, ("any one's membership", f"guessed right 50 % before, {rate} after"))
     if c.residual_entropy is not None:
         lines.insert(5, ("left to know", f"{c.residual_entropy:.6g} of {c.entropy:.6g} nats"))
     return lines

@@ -15,9 +15,10 @@ from rpac import _show
 from rpac._checks import count, in_range, refuse
 from rpac._types import Ints, Json
 from rpac.advantage import nats_to_success
-from rpac.budget import as_budget
+from rpac.budget import Budget, SuccessRate, as_budget
 from rpac.errors import BudgetExceeded, CertificateError
 from rpac.leakage import Evidence, grid_leakage, ideal_leakage, label_leakage, open_leakage
+from rpac.membership import unit_success
 from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, tabulate
@@ -30,6 +31,7 @@ _ATTEMPTS: dict[str, int] = {}
 """Statistical certificates of finite outputs so far, by digest: each gets less of the error."""
 _JUDGED: dict[str, str] = {}
 """The one noise that the judging half of some draws has judged, by digest."""
+_MOST_MASKS = 1 << 19
 ADVERSARY = (
     "knows every world, the mechanism, the noise law and all earlier releases; "
     "computationally unbounded"
@@ -58,6 +60,8 @@ class Certificate:
         bounds: Every upper bound that was computed, by name; `bound` is the least.
         density_quantiles: Estimated quantiles (0.5, 0.99, 0.999) of the information density;
             empty if nothing was drawn (`draws=0`).
+        worst_unit_success: For half-samples: no attack tells the membership of any unit more
+            often than this; None where it does not apply or was not computed.
 
     Guarantees:
         If `charged`, a release of this law leaks at most `bound` nats about `secret` to an
@@ -75,6 +79,7 @@ class Certificate:
     entropy: float | None
     bounds: dict[str, float]
     density_quantiles: dict[str, float]
+    worst_unit_success: float | None
     noise: Json
     outputs: Json
     attempt: int = 1
@@ -167,7 +172,8 @@ def certify(
             `LabelChannel` and what `tabulate` returns are laws that can be released: charged.
         confidence: For statistical bounds. The k-th certificate of the same finite outputs uses
             1 / (k (k + 1)) of the error, so retrying until one passes gains nothing.
-        budget: If given, a bound above it raises.
+        budget: If given, a bound above it raises. On half-samples `SuccessRate(rate)` is held
+            against the success on the most exposed unit, not against the nats.
         draws: Judging draws; by default enough for about a second. 0 for proved bounds only.
 
     Raises:
@@ -177,8 +183,12 @@ def certify(
     delta = 1.0 - in_range(confidence, "confidence", 0.0, 1.0)
     if draws is not None and draws != 0:
         count(draws, "draws", least=100)
-    limit = None if budget is None else as_budget(budget).nats(outputs.entropy)
+    limit = None if budget is None else as_budget(budget)
+    nats = None if limit is None else limit.nats(outputs.entropy)
+    if outputs.masks is not None:
+        delta /= 2  # one half for the nats, one for the units' success
     evidence, charged = _evidence(outputs, noise, delta, draws)
+    worst = _worst_unit(outputs, noise, delta, draws, asked=on_a_person(outputs, limit))
     bounds = evidence.proved | evidence.statistical
     name = min(bounds, key=lambda key: bounds[key])
     certificate = Certificate(
@@ -192,6 +202,7 @@ def certify(
         entropy=outputs.entropy,
         bounds={key: float(value) for key, value in bounds.items() if math.isfinite(value)},
         density_quantiles=_quantiles(evidence),
+        worst_unit_success=worst,
         noise=noise.describe(),
         outputs={
             "count": len(outputs.values),
@@ -201,9 +212,30 @@ def certify(
         },
         attempt=max(1, _ATTEMPTS.get(outputs.digest, 1)),
     )
-    if limit is not None and not certificate.bound <= limit:
-        raise BudgetExceeded(certificate.bound, limit)
+    if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
+        if worst is None or not worst <= limit.rate:
+            raise BudgetExceeded(worst or 1.0, limit.rate, "success on every unit", "")
+    elif nats is not None and not certificate.bound <= nats:
+        raise BudgetExceeded(certificate.bound, nats)
     return certificate
+
+
+def on_a_person(outputs: Outputs, budget: Budget | None) -> bool:
+    """Whether a budget speaks of one unit's membership: a success rate on half-samples."""
+    return isinstance(budget, SuccessRate) and outputs.masks is not None and budget.prior == 0.5
+
+
+def _worst_unit(
+    outputs: Outputs, noise: Noise | LabelChannel, delta: float, draws: int | None, *, asked: bool
+) -> float | None:
+    """Return a bound on the best attack's success on the most exposed unit, where it applies."""
+    masks = outputs.masks
+    if masks is None or type(noise) is not GridNoise or (draws == 0 and len(noise.axes) > 1):
+        return None
+    if not asked and (masks.size > _MOST_MASKS or not (noise.gaussian or len(noise.axes) == 1)):
+        return None
+    found = unit_success(outputs.codes(noise), outputs.weights, masks, noise, delta=delta)
+    return float(found.max())
 
 
 def _quantiles(evidence: Evidence) -> dict[str, float]:

@@ -27,14 +27,18 @@ class BudgetExceeded(RpacError):
     """The certified bound lies above the budget, so nothing may be released.
 
     Attributes:
-        bound: The certified upper bound, in nats.
-        budget: The budget it was held against, in nats.
+        bound: The certified upper bound, in nats (or as a success rate).
+        budget: The budget it was held against, in the same unit.
     """
 
-    def __init__(self, bound: float, budget: float) -> None:
+    def __init__(self, bound: float, budget: float, what: str = "leakage", unit: str = " nats"):
         self.bound, self.budget = bound, budget
         super().__init__(
-            f"Expected leakage of at most {budget:.6g} nats; got a certified bound of "
-            f"{bound:.6g} nats. Raise the noise or the budget; for a statistical bound more "
+            f"Expected {what} of at most {budget:.6g}{unit}; got a certified bound of "
+            f"{bound:.6g}{unit}. Raise the noise or the budget; for a statistical bound more "
             f"`draws` narrow its interval."
         )
+
+
+class ExactRelease(UserWarning):
+    """The budget allows the answer to be released without noise."""

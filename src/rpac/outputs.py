@@ -10,7 +10,7 @@ import numpy as np
 
 from rpac._checks import array, digest, probabilities, refuse
 from rpac._form import Form
-from rpac._types import Floats, Ints
+from rpac._types import Bools, Floats, Ints
 from rpac.leakage import entropy
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Outputs:
         kind: "real", "count" or "label".
         exact: True for finite worlds, False for draws of an open distribution.
         clip: (low, high), each (d,), for draws; else None.
+        masks: (m, units) who is in which world, for half-samples; else None.
 
     >>> Outputs([[0.0], [1.0]])
     Outputs(worlds=2, dim=1, kind='real', exact=True, digest='...')
@@ -61,6 +62,7 @@ class Outputs:
         self.clip: tuple[Floats, Floats] | None = None
         self.statement = f"which of {m} worlds was drawn"
         self.form: Form | None = None
+        self.masks: Bools | None = None
         self._plan = False
         self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
 

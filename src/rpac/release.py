@@ -98,10 +98,9 @@ def privatize(
     if seed is None:
         seed = secrets.randbits(63) if isinstance(source, Draws) else 0
     outputs = simulate(source, mechanism, n_jobs=n_jobs, seed=seed)
-    nats = as_budget(budget).nats(outputs.entropy)
-    noise = calibrate(outputs, nats, method)
+    noise = calibrate(outputs, budget, method)
     law = noise if isinstance(noise, LabelChannel) else tabulate(outputs, noise)
-    certificate = certify(outputs, law, confidence, budget=nats)
+    certificate = certify(outputs, law, confidence, budget=budget)
     codes = _drawn_codes(outputs, law, source, mechanism)
     value = outputs.rebuild(add_noise(codes, law, allow_exact=allow_exact))
     return Release(value, certificate)

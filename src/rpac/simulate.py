@@ -16,7 +16,7 @@ from rpac._form import Form, common_form, flatten
 from rpac._types import Floats
 from rpac.errors import MechanismError, RpacError
 from rpac.outputs import Outputs
-from rpac.source import Draws, Source
+from rpac.source import Draws, Source, Subsets
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STACK = 1 << 20
@@ -81,6 +81,7 @@ def evaluate(
         answers = _run_each(mechanism, secrets, n_jobs, seeds)
     outputs = _collect(*_rows(answers), source)
     outputs.statement = source.statement
+    outputs.masks = source.masks if isinstance(source, Subsets) else None
     return outputs
 
 

@@ -108,8 +108,8 @@ def meet_tightly(outputs: Outputs, noise: GaussianNoise, nats: float, seed: int)
 def meet(gap: Callable[[float], float], tolerance: float, width: float = 1e-5) -> float:
     """Return a t with -tolerance <= gap(t) <= 0, or the safe end of a bracket of that width.
 
-    The gap falls with t. Secant steps within a bracket. The answer is a t that was evaluated and found safe, so an
-    error of the search costs utility, never the budget.
+    The gap falls with t. Secant steps within a bracket. The answer is a t that was evaluated and
+    found safe, so an error of the search costs utility, never the budget.
     """
     at, step, values = 0.0, 0.02, {}
     low, high = -math.inf, math.inf

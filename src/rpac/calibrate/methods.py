@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
+
 from rpac._checks import refuse
-from rpac.budget import as_budget
+from rpac.budget import SuccessRate, as_budget
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.closed_form import (
     AutoPAC,
@@ -13,10 +16,19 @@ from rpac.calibrate.closed_form import (
     EfficientPAC,
     Isotropic,
     Proportional,
+    principal,
 )
 from rpac.calibrate.equilibrium import Equilibrium
+from rpac.calibrate.meet import DELTA, meet
+from rpac.certificate import on_a_person
+from rpac.errors import ExactRelease
+from rpac.leakage import distinct, entropy
+from rpac.membership import unit_success
 from rpac.noise.base import Noise
+from rpac.noise.gaussian import GaussianNoise
+from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
+from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
 
 METHODS: dict[str, Calibrator] = {
@@ -54,5 +66,50 @@ def calibrate(
         method = METHODS[method]
     if not isinstance(method, Calibrator):
         raise refuse("a method's name or a Calibrator", repr(method), "Subclass rpac.Calibrator.")
-    nats = as_budget(budget).nats(outputs.entropy)
+    limit = as_budget(budget)
+    nats = limit.nats(outputs.entropy)
+    if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
+        return worst_unit_noise(outputs, limit)
+    if outputs.exact and nats >= entropy(distinct(outputs.values, outputs.weights)[1]):
+        warnings.warn(
+            f"The budget of {nats:.4g} nats is at or above the entropy of the outputs: no noise is "
+            f"needed. Releasing them bare takes allow_exact=True.",
+            ExactRelease,
+            stacklevel=2,
+        )
+        return exact_noise(outputs)
     return method.propose(outputs.planning, nats)
+
+
+def exact_noise(outputs: Outputs) -> GridNoise | LabelChannel:
+    """Return the law of a bare release: no noise, on a grid finer than the outputs differ."""
+    if outputs.kind == "label":
+        return LabelChannel(np.eye(len(outputs.labels)))
+    basis, spectrum = principal(outputs)
+    whole = outputs.kind == "count" and outputs.dim == 1
+    step = 1.0 if whole else float(np.sqrt(spectrum.sum())) * 2.0**-36
+    axis = LatticeNoise(step, [0], [1.0])
+    if whole:
+        return GridNoise(np.eye(1), np.zeros(1), (axis,))
+    return GridNoise(basis, outputs.center, (axis,) * spectrum.size)
+
+
+def worst_unit_noise(outputs: Outputs, limit: SuccessRate) -> GaussianNoise:
+    """Return the least Gaussian noise, of Auto-PAC's shape, that keeps every unit's success low.
+
+    Success falls with the scale of Gaussian noise, so the scale is met from the safe side. Where
+    success is estimated from draws, two intervals' width is left for the certificate's own.
+    """
+    noise = AutoPAC().propose(outputs, max(limit.nats(), 1e-3))
+    masks = outputs.masks
+    assert masks is not None
+    room = 2e-3 * (limit.rate - limit.prior)
+
+    def gap(t: float) -> float:
+        law = tabulate(outputs, noise.scaled(np.exp(t)))
+        codes = law.encode(outputs.values)
+        found = unit_success(codes, outputs.weights, masks, law, delta=DELTA)
+        slack = 0.0 if len(law.axes) == 1 else 0.2 * (limit.rate - limit.prior)
+        return float(found.max()) + slack - limit.rate + room
+
+    return noise.scaled(float(np.exp(meet(gap, 4 * room, width=1e-3))))

@@ -15,7 +15,9 @@ from rpac._checks import array, refuse
 from rpac._types import Floats
 from rpac.calibrate.closed_form import auto_pac_variances, principal
 from rpac.calibrate.lattice import LatticeGame, gaussian_start
-from rpac.calibrate.meet import meet
+from rpac.calibrate.meet import DELTA, meet
+from rpac.leakage import distinct, entropy, log_posterior_loss
+from rpac.noise.base import integer_table, look_up, study_uniforms
 from rpac.noise.grid import GridNoise
 from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
@@ -92,20 +94,34 @@ def product_equilibrium(
         games.append(LatticeGame.of(codes, outputs.weights, cost))
         starts.append(gaussian_start(_HALF, max(float(scale) / steps[c], 0.3)))
 
+    first = 2 * float(np.mean([np.exp(s) @ g.cost for s, g in zip(starts, games, strict=True)]))
     solved = list(starts)
 
-    def gap(log_mu: float) -> float:
+    def at(log_mu: float) -> tuple[GridNoise, float]:
         total = 0.0
         for c, game in enumerate(games):
             solved[c], mi = game.solve(math.exp(log_mu) * first, solved[c])
             total += mi
-        return total - nats
+        k = np.arange(-_HALF, _HALF + 1)
+        pairs = zip(steps, solved, strict=True)
+        tables = tuple(LatticeNoise(step, k, np.exp(log_q)) for step, log_q in pairs)
+        return GridNoise(axes, outputs.center, tables), total
 
-    first = 2 * float(np.mean([np.exp(s) @ g.cost for s, g in zip(starts, games, strict=True)]))
-    log_mu = meet(gap, tolerance=1e-4 * nats)
-    gap(log_mu)
-    tables = tuple(
-        LatticeNoise(step, np.arange(-_HALF, _HALF + 1), np.exp(log_q))
-        for step, log_q in zip(steps, solved, strict=True)
-    )
-    return GridNoise(axes, outputs.center, tables)
+    def gap(log_mu: float) -> float:
+        law, total = at(log_mu)
+        return min(total, _expected_joint(outputs, law, seed)) - nats
+
+    return at(meet(gap, 1e-3 * nats, width=1e-3))[0]
+
+
+def _expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
+    """Return what the joint certificate will very likely say at most: it reclaims slack."""
+    codes, p = distinct(law.encode(outputs.values), outputs.weights)
+    judging = int(np.clip(4e7 // codes.size, 5_000, 400_000))
+    rng = np.random.default_rng(seed)
+    worlds = look_up(integer_table(p), study_uniforms(rng, judging))
+    shifts = law.at(study_uniforms(rng, judging, len(law.axes)))
+    loss = log_posterior_loss(codes, p, law, worlds, shifts)
+    log_term, sd = math.log(2 / DELTA), float(loss.std())
+    interval = sd * math.sqrt(2 * log_term / judging) + 7 * loss.max() * log_term / (3 * judging)
+    return float(entropy(p) - loss.mean() + interval + 3 * sd * math.sqrt(2 / judging))
