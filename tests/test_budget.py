@@ -33,7 +33,9 @@ def test_budgets_that_are_not_positive(unit, bad):
 )
 @pytest.mark.parametrize("unit", [rpac.Nats, rpac.Bits, rpac.ResidualEntropy, as_budget])
 def test_budgets_that_are_not_numbers(unit, bad):
-    with pytest.raises(rpac.InputError, match=r"Expected a finite number for .*; got .*Pass a pl"):
+    with pytest.raises(
+        rpac.InputError, match=r"Expected a finite number for `budget in .*; got .*Pass a pl"
+    ):
         unit(bad)
 
 

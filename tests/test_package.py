@@ -11,7 +11,7 @@ from conftest import ROOT
 
 import rpac
 
-TRUSTED = [
+TRUSTED = [  # from any black box to a certificate
     "advantage.py",
     "certificate.py",
     "confidence.py",
@@ -27,6 +27,9 @@ TRUSTED = [
     "reference/table.py",
     "release.py",
 ]
+
+
+BESIDE = ["joint.py", "membership.py"]  # trusted too: tables of any shape, success on a person
 
 
 def code_lines(text):
@@ -47,13 +50,15 @@ def code_lines(text):
 
 
 def test_the_trusted_core_is_small():
-    assert sum(code_lines((ROOT / "src/rpac" / name).read_text()) for name in TRUSTED) <= 1_000
+    lines = {name: code_lines((ROOT / "src/rpac" / name).read_text()) for name in TRUSTED + BESIDE}
+    assert sum(lines[name] for name in TRUSTED) <= 1_000
+    assert sum(lines.values()) <= 1_800
 
 
 def test_the_trusted_core_is_the_one_whose_coverage_is_demanded():
     makefile = (ROOT / "Makefile").read_text()
     listed = re.search(r"TRUSTED = ([^\n]+)", makefile).group(1)
-    assert sorted(listed.split(",")) == sorted(f"src/rpac/{name}" for name in TRUSTED)
+    assert sorted(listed.split(",")) == sorted(f"src/rpac/{name}" for name in TRUSTED + BESIDE)
 
 
 def test_exports_are_complete_and_sorted():

@@ -24,6 +24,8 @@ ANSWERS = {
     "zero axes": lambda x: np.array(x.mean()),
     "dict": lambda x: {"mean": x.mean(), "sd": x.std()},
     "pandas": lambda x: pd.DataFrame({"a": x[:2, 0], "b": x[:2, 1]}),
+    "series": lambda x: pd.Series(x[:2, 0], index=["a", "b"], name="s"),
+    "indexed": lambda x: pd.DataFrame({"a": x[:2, 0]}, index=["mean", "sd"]),
     "polars": lambda x: pl.DataFrame({"a": x[:2, 0], "b": x[:2, 1]}),
     "pyarrow": lambda x: pa.table({"a": x[:2, 0], "b": x[:2, 1]}),
     "label": lambda x: "up" if x.mean() > 0 else "down",
@@ -36,15 +38,15 @@ def test_outputs_rebuild_what_the_mechanism_returns(name):
     outputs = rpac.simulate(SOURCE, mechanism)
     first = mechanism(SOURCE.worlds(0)[0])
     rebuilt = outputs.rebuild(outputs.values[0])
-    scalars = {"numpy scalar": float, "zero axes": float, "bool": int, "list": np.ndarray}
+    scalars = {"numpy scalar": float, "zero axes": float, "list": np.ndarray}
     assert isinstance(rebuilt, scalars.get(name, type(first)))
     if hasattr(first, "equals"):
         assert rebuilt.equals(first)
-    elif isinstance(first, dict | str):
+    elif isinstance(first, dict | str | bool):
         assert rebuilt == pytest.approx(first) if isinstance(first, dict) else rebuilt == first
     else:
         assert np.asarray(rebuilt) == pytest.approx(np.asarray(first, float))
-    kinds = {"int": "count", "bool": "count", "label": "label"}
+    kinds = {"int": "count", "bool": "label", "label": "label"}
     assert outputs.kind == kinds.get(name, "real")
 
 
@@ -112,7 +114,11 @@ BAD_MECHANISMS = {
     "changes shape": (lambda x: x[: int(x[0, 0] > 0) + 1, 0], "the same form of answer in every"),
     "changes keys": (lambda x: {"a" if x[0, 0] > 0 else "b": 1.0}, "forms that differ. Fix"),
     "objects": (lambda x: object(), "Expected numbers from the mechanism; got object data"),
-    "none": (lambda x: None, "Expected numbers from the mechanism; got object data"),
+    "none": (lambda x: None, "Expected an answer from the mechanism; got None. Did it forget"),
+    "index": (
+        lambda x: pd.Series([1, 2], index=["a", "b"] if x[0, 0] > 0 else ["b", "a"]),
+        "the same form of answer in every world; got forms that differ",
+    ),
     "ragged": (lambda x: [[1.0], [1.0, 2.0]], "got a ragged list"),
     "dates": (lambda x: np.datetime64("2020-01-01"), "got datetime64"),
     "nan": (lambda x: math.nan, "Expected finite numbers from the mechanism; got NaN"),
@@ -141,7 +147,9 @@ def test_bad_mechanisms_in_parallel():
 
 
 def test_bad_arguments():
-    with pytest.raises(rpac.InputError, match="Expected a Source; got list. Wrap it in Worlds"):
+    with pytest.raises(
+        rpac.InputError, match="Expected a Source; got list. Wrap data in rpac.Subsets"
+    ):
         rpac.simulate([1, 2], np.mean)
     with pytest.raises(rpac.InputError, match="Expected a callable mechanism; got int"):
         rpac.simulate(SOURCE, 3)

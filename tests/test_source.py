@@ -54,6 +54,17 @@ def test_rows_of_a_unit_move_together_in_any_frame(make):
         assert counts.size == 2
 
 
+def test_frames_by_row_when_asked():
+    assert rpac.Subsets(pd.DataFrame(ROWS), unit="rows").units.size == 6
+
+
+def test_samplers_that_fail():
+    with pytest.raises(
+        rpac.MechanismError, match=r"Expected a sampler\(rng\) that returns a secret"
+    ):
+        rpac.Draws(lambda: 0.0, clip=(0, 1)).worlds(0)
+
+
 def test_unit_column_of_an_array():
     data = np.array([[0, 1.0], [0, 2.0], [1, 3.0]])
     assert [len(w) for w in rpac.Subsets(data, unit=0).worlds(0)] == [2, 1]
@@ -87,6 +98,10 @@ BAD = {
         lambda: rpac.Subsets(pd.DataFrame(ROWS), unit="who"),
         r"Expected `unit` among \['person', 'x'\]; got 'who'",
     ),
+    "frame without unit": (
+        lambda: rpac.Subsets(pd.DataFrame(ROWS)),
+        'Expected the `unit` column of a data frame; got none. Name the column .* unit="rows"',
+    ),
     "mixed units": (
         lambda: rpac.Subsets(pd.DataFrame({"u": ["a", None, "b"]}, dtype=object), unit="u"),
         "Expected entries of one kind in the `unit` column; got a mixture",
@@ -98,6 +113,7 @@ BAD = {
     ),
     "no sampler": (lambda: rpac.Draws([1, 2], clip=(0, 1)), r"Expected a sampler\(rng\); got list"),
     "no clip": (lambda: rpac.Draws(lambda rng: 0.0), "Expected public bounds clip"),
+    "one number as clip": (lambda: rpac.Draws(lambda rng: 0.0, clip=4), "Expected public bounds"),
     "half a clip": (lambda: rpac.Draws(lambda rng: 0.0, clip=(1,)), "Expected public bounds clip"),
     "clip swapped": (lambda: rpac.Draws(lambda rng: 0.0, clip=(1, 0)), "Expected low below high"),
     "infinite clip": (

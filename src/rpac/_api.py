@@ -3,13 +3,23 @@
 from rpac import advantage, contracts, oracles
 from rpac.budget import Bits, Nats, ResidualEntropy, SuccessRate
 from rpac.calibrate.base import Calibrator
-from rpac.calibrate.closed_form import AutoPAC
+from rpac.calibrate.closed_form import (
+    AutoPAC,
+    ConfidentAutoPAC,
+    EfficientPAC,
+    Isotropic,
+    Proportional,
+)
+from rpac.calibrate.dp import DPGaussian, DPLaplace
+from rpac.calibrate.equilibrium import Equilibrium
 from rpac.calibrate.methods import calibrate
 from rpac.certificate import Certificate, certify
+from rpac.curves import Comparison, compare, curve
 from rpac.errors import (
     BudgetExceeded,
     CertificateError,
     ContractError,
+    ExactRelease,
     InputError,
     MechanismError,
     RpacError,
@@ -20,6 +30,7 @@ from rpac.reference import GaussianReference, MixtureReference, Reference, Table
 from rpac.release import Release, privatize
 from rpac.simulate import simulate, vectorized
 from rpac.source import Draws, Source, Subsets, Worlds
+from rpac.utility import Smooth, SquaredError, Utility, Weighted, selectivity
 
 __all__ = [
     "AutoPAC",
@@ -28,12 +39,20 @@ __all__ = [
     "Calibrator",
     "Certificate",
     "CertificateError",
+    "Comparison",
+    "ConfidentAutoPAC",
     "ContractError",
+    "DPGaussian",
+    "DPLaplace",
     "Draws",
+    "EfficientPAC",
+    "Equilibrium",
+    "ExactRelease",
     "GaussianNoise",
     "GaussianReference",
     "GridNoise",
     "InputError",
+    "Isotropic",
     "LabelChannel",
     "LatticeNoise",
     "MechanismError",
@@ -41,21 +60,29 @@ __all__ = [
     "Nats",
     "Noise",
     "Outputs",
+    "Proportional",
     "Reference",
     "Release",
     "ResidualEntropy",
     "RpacError",
+    "Smooth",
     "Source",
+    "SquaredError",
     "Subsets",
     "SuccessRate",
     "TableReference",
+    "Utility",
+    "Weighted",
     "Worlds",
     "advantage",
     "calibrate",
     "certify",
+    "compare",
     "contracts",
+    "curve",
     "oracles",
     "privatize",
+    "selectivity",
     "simulate",
     "tabulate",
     "vectorized",

@@ -39,8 +39,16 @@ def flatten(answer: Any) -> tuple[Form, Any]:
     Raises:
         MechanismError: If the answer holds anything but numbers.
     """
+    if answer is None:
+        raise refuse(
+            "an answer from the mechanism", "None", "Did it forget to return?", MechanismError
+        )
     if isinstance(answer, str):
-        return Form("label", (), whole=False, rebuild=lambda v: v), answer
+        return Form("label", ("text",), whole=False, rebuild=lambda v: v), answer
+    if isinstance(answer, bool | np.bool_):
+        return Form("label", ("bool",), whole=False, rebuild=lambda v: v == "True"), str(answer)
+    if hasattr(answer, "index") and hasattr(answer, "to_dict") and np.ndim(answer) == 1:
+        return _flatten_series(answer)
     if isinstance(answer, Mapping):
         return _flatten_dict(answer)
     if hasattr(answer, "columns") or hasattr(answer, "column_names"):
@@ -97,6 +105,17 @@ def _flatten_dict(answer: Mapping[Any, Any]) -> tuple[Form, Floats]:
     ), flat
 
 
+def _flatten_series(answer: Any) -> tuple[Form, Floats]:
+    """Keep the index of a pandas Series: its order may not depend on the world."""
+    flat, whole = _numbers(answer.to_numpy())
+    index, name, kind = answer.index, answer.name, type(answer)
+
+    def rebuild(values: Floats) -> Any:
+        return kind(_typed(values, whole=whole), index=index, name=name)
+
+    return Form("series", tuple(index), whole=whole, rebuild=rebuild), flat
+
+
 def _flatten_frame(answer: Any) -> tuple[Form, Floats]:
     import narwhals as nw
 
@@ -108,11 +127,14 @@ def _flatten_frame(answer: Any) -> tuple[Form, Floats]:
     def rebuild(values: Floats) -> Any:
         cells = _typed(values, whole=whole).reshape(table.shape)
         data = {name: cells[:, i] for i, name in enumerate(frame.columns)}
-        return nw.from_dict(data, backend=frame.implementation).to_native()
+        native = nw.from_dict(data, backend=frame.implementation).to_native()
+        if index is not None:
+            native.index = index
+        return native
 
-    return Form(
-        "frame", (tuple(frame.columns), len(frame)), whole=whole, rebuild=rebuild
-    ), table.ravel()
+    index = getattr(answer, "index", None)  # pandas has one; it must not depend on the world
+    layout = (tuple(frame.columns), len(frame), None if index is None else tuple(index))
+    return Form("frame", layout, whole=whole, rebuild=rebuild), table.ravel()
 
 
 def common_form(forms: list[Form]) -> Form:

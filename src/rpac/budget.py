@@ -11,7 +11,7 @@ from rpac.advantage import success_to_nats
 
 
 def _positive(value: Any, unit: str) -> None:
-    if number(value, unit) <= 0:
+    if number(value, f"budget in {unit}") <= 0:
         raise refuse(f"a positive budget in {unit}", repr(value), "Pass a number above 0.")
 
 

@@ -15,10 +15,10 @@ from rpac import _show
 from rpac._checks import count, in_range, refuse
 from rpac._types import Ints, Json
 from rpac.advantage import nats_to_success
-from rpac.budget import Budget, SuccessRate, as_budget
+from rpac.budget import SuccessRate, as_budget
 from rpac.errors import BudgetExceeded, CertificateError
 from rpac.leakage import Evidence, grid_leakage, ideal_leakage, label_leakage, open_leakage
-from rpac.membership import unit_success
+from rpac.membership import on_a_person, worst_unit
 from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, tabulate
@@ -31,7 +31,6 @@ _ATTEMPTS: dict[str, int] = {}
 """Statistical certificates of finite outputs so far, by digest: each gets less of the error."""
 _JUDGED: dict[str, str] = {}
 """The one noise that the judging half of some draws has judged, by digest."""
-_MOST_MASKS = 1 << 19
 ADVERSARY = (
     "knows every world, the mechanism, the noise law and all earlier releases; "
     "computationally unbounded"
@@ -188,12 +187,12 @@ def certify(
     if outputs.masks is not None:
         delta /= 2  # one half for the nats, one for the units' success
     evidence, charged = _evidence(outputs, noise, delta, draws)
-    worst = _worst_unit(outputs, noise, delta, draws, asked=on_a_person(outputs, limit))
+    worst = worst_unit(outputs, noise, delta, draws, asked=on_a_person(outputs, limit))
     bounds = evidence.proved | evidence.statistical
     name = min(bounds, key=lambda key: bounds[key])
     certificate = Certificate(
         secret=outputs.statement,
-        prior=_prior(outputs),
+        prior=outputs.prior,
         bound=max(float(bounds[name]), 0.0),
         lower=min(float(evidence.lower), max(float(bounds[name]), 0.0)),
         grade="statistical" if name in evidence.statistical else "proved",
@@ -204,12 +203,7 @@ def certify(
         density_quantiles=_quantiles(evidence),
         worst_unit_success=worst,
         noise=noise.describe(),
-        outputs={
-            "count": len(outputs.values),
-            "dim": outputs.dim,
-            "kind": outputs.kind,
-            "digest": outputs.digest,
-        },
+        outputs=outputs.describe(),
         attempt=max(1, _ATTEMPTS.get(outputs.digest, 1)),
     )
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
@@ -220,35 +214,10 @@ def certify(
     return certificate
 
 
-def on_a_person(outputs: Outputs, budget: Budget | None) -> bool:
-    """Whether a budget speaks of one unit's membership: a success rate on half-samples."""
-    return isinstance(budget, SuccessRate) and outputs.masks is not None and budget.prior == 0.5
-
-
-def _worst_unit(
-    outputs: Outputs, noise: Noise | LabelChannel, delta: float, draws: int | None, *, asked: bool
-) -> float | None:
-    """Return a bound on the best attack's success on the most exposed unit, where it applies."""
-    masks = outputs.masks
-    if masks is None or type(noise) is not GridNoise or (draws == 0 and len(noise.axes) > 1):
-        return None
-    if not asked and (masks.size > _MOST_MASKS or not (noise.gaussian or len(noise.axes) == 1)):
-        return None
-    found = unit_success(outputs.codes(noise), outputs.weights, masks, noise, delta=delta)
-    return float(found.max())
-
-
 def _quantiles(evidence: Evidence) -> dict[str, float]:
     """Return estimated quantiles of the information density; none where nothing was drawn."""
     levels = (0.5, 0.99, 0.999) if evidence.densities.size else ()
     return {str(level): float(np.quantile(evidence.densities, level)) for level in levels}
-
-
-def _prior(outputs: Outputs) -> str:
-    if not outputs.exact:
-        return "the sampler's own law"
-    even = np.ptp(outputs.weights) < 1e-12
-    return "all equally likely" if even else f"given weights, entropy {outputs.entropy:.6g} nats"
 
 
 def _evidence(

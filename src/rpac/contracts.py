@@ -6,16 +6,21 @@ six standard errors: a right object fails about once in 10^9 runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rpac._checks import digest, refuse
 from rpac._types import Floats
+from rpac.calibrate.base import Calibrator
+from rpac.certificate import certify
 from rpac.errors import ContractError
 from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
+from rpac.noise.grid import tabulate
+from rpac.noise.label import LabelChannel
+from rpac.outputs import Outputs
 from rpac.source import Source, Subsets
 
 _DRAWS = 40_000
@@ -96,6 +101,34 @@ def check_reference(
         "a reference that integrates to at most 1",
         f"{ratio.mean():.4f} +- {slack:.4f}",
     )
+
+
+def check_calibrator(
+    calibrator: Calibrator,
+    outputs: Outputs,
+    budgets: Sequence[float] = (0.1, 0.5, 1.5),
+    *,
+    tolerance: float = 0.01,
+) -> None:
+    """Check that a calibrator repeats itself, follows its budget, and asks less for more.
+
+    Args:
+        calibrator: What to check.
+        outputs: Finite worlds to check it on; budgets should lie below their entropy.
+        budgets: Increasing, in nats.
+        tolerance: By how much power may rise with the budget, relative.
+    """
+    powers = []
+    for nats in budgets:
+        first, second = (calibrator.propose(outputs, nats) for _ in range(2))
+        _demand(first.describe() == second.describe(), "equal noise for equal calls", "two noises")
+        _demand(first.power > 0, "noise of positive power", first.power)
+        law = first if isinstance(first, LabelChannel) else tabulate(outputs, first)
+        bound = certify(outputs, law).bound
+        _demand(bound <= nats, f"a certified bound of at most {nats} nats", f"{bound:.6g}")
+        powers.append(first.power)
+    falls = all(b <= a * (1 + tolerance) for a, b in zip(powers, powers[1:], strict=False))
+    _demand(falls, "power that falls as the budget grows", [f"{p:.4g}" for p in powers])
 
 
 def _near(draws: Floats, value: float, expected: str) -> None:

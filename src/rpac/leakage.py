@@ -17,17 +17,16 @@ from rpac._checks import refuse
 from rpac._types import Floats, Ints
 from rpac.confidence import lower_mean, upper_mean
 from rpac.density import lattice_densities, open_densities
+from rpac.joint import ROUNDING, entropy, table_bound
 from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
 from rpac.reference.gaussian import GaussianReference
-from rpac.reference.mixture import MixtureReference, blocks, log_sum_exp
+from rpac.reference.mixture import MixtureReference
 from rpac.reference.table import TableReference
 
-ROUNDING = 4e-13
-"""Added to sums of float64 terms (per axis for determinants), so that rounding never lowers one."""
 LOSS_ERROR = 1e-9
 """Added per axis where a sum is taken by FFT."""
 MERGED = 1e-7
@@ -97,11 +96,6 @@ def grid_kernel(noise: GridNoise) -> Kernel:
         log_theta=len(noise.axes) * math.log(theta),
         draw=lambda n: noise.at(system_uniforms(n, len(noise.axes))) / scales,
     )
-
-
-def entropy(weights: Floats) -> float:
-    """Return the entropy of positive weights, in nats."""
-    return float(-(weights @ np.log(weights)))
 
 
 def distinct(points: Any, weights: Floats) -> tuple[Any, Floats]:
@@ -190,55 +184,13 @@ def grid_leakage(
     errors = [_sum_rounding(p.size, mi, axis) for mi, axis in zip(each, noise.axes, strict=True)]
     proved["exact sum"] = sum(each) + sum(errors)  # an upper bound for several axes
     if len(each) > 1 and draws != 0:
-        statistical, densities = _table_bound(rows, p, noise, delta, draws)
+        statistical, densities = table_bound(rows, p, noise, delta, draws)
         return Evidence(proved, {"mixture": statistical}, densities=densities)
     if len(each) > 1 or not math.isfinite(each[0]):
         return Evidence(proved)
     law = lattice_law(rows[:, 0], p, noise.axes[0])
     densities = lattice_densities(*law, p, noise.axes[0])
     return Evidence(proved, lower=max(0.0, each[0] - errors[0]), densities=densities)
-
-
-def _table_bound(
-    codes: Ints, weights: Floats, noise: GridNoise, delta: float, draws: int | None
-) -> tuple[float, Floats]:
-    """Return the mixture bound for independent tables of any shape, and density draws.
-
-    The deficit is minus the log posterior of the true world: MI = H(X) - E[-log P(X | Y)].
-    """
-    n = draws or int(np.clip(4e7 // codes.size, 5_000, 400_000))
-    worlds = look_up(integer_table(weights), system_uniforms(n))
-    deficits = log_posterior_loss(
-        codes, weights, noise, worlds, noise.at(system_uniforms(n, len(noise.axes)))
-    )
-    pilot = max(2, n // 16)
-    cap = float(deficits[:pilot].max())
-    remains = lower_mean(np.minimum(deficits[pilot:], cap), 0.0, cap, delta)
-    rounding = ROUNDING * (1 + codes.shape[1] + codes.shape[0])
-    return entropy(weights) - max(remains, 0.0) + rounding, -np.log(weights)[worlds] - deficits
-
-
-def log_posterior_loss(
-    codes: Ints, weights: Floats, noise: GridNoise, worlds: Ints, shifts: Ints
-) -> Floats:
-    """Return -log P(X = world | Y = code + shift), (n,), for (n,) worlds and (n, r) shifts."""
-    out = np.empty(len(worlds))
-    logs = [_padded_log(axis) for axis in noise.axes]
-    for rows in blocks(len(worlds), len(codes)):
-        y = codes[worlds[rows]] + shifts[rows]
-        kernel = np.repeat(np.log(weights)[:, None], len(y), axis=1)
-        for c, (low, log_q) in enumerate(logs):
-            cell = y[:, c] - codes[:, [c]] - low
-            kernel += log_q[np.clip(cell, 0, log_q.size - 1)]
-        own = kernel[worlds[rows], np.arange(len(y))].copy()
-        out[rows] = log_sum_exp(kernel) - own
-    return np.maximum(out, 0.0)
-
-
-def _padded_log(axis: LatticeNoise) -> tuple[int, Floats]:
-    """Return (first offset, log mass) with a cell of no mass at either end."""
-    with np.errstate(divide="ignore"):
-        return int(axis.offsets[0]) - 1, np.log(np.pad(axis.dense, 1))
 
 
 def default_draws(worlds: int) -> int:

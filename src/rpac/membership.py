@@ -6,11 +6,36 @@ import numpy as np
 
 from rpac._checks import refuse
 from rpac._types import Bools, Floats, Ints
+from rpac.budget import Budget, SuccessRate
 from rpac.confidence import upper_mean
-from rpac.leakage import ROUNDING, lattice_law
-from rpac.noise.base import integer_table, look_up, system_uniforms
+from rpac.joint import ROUNDING
+from rpac.leakage import lattice_law
+from rpac.noise.base import Noise, integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise
+from rpac.noise.label import LabelChannel
+from rpac.outputs import Outputs
 from rpac.reference.mixture import blocks
+
+_MOST_MASKS = 1 << 19
+"""Worlds times units up to which every certificate looks at the units unasked."""
+
+
+def on_a_person(outputs: Outputs, budget: Budget | None) -> bool:
+    """Whether a budget speaks of one unit's membership: a success rate on half-samples."""
+    return isinstance(budget, SuccessRate) and outputs.masks is not None and budget.prior == 0.5
+
+
+def worst_unit(
+    outputs: Outputs, noise: Noise | LabelChannel, delta: float, draws: int | None, *, asked: bool
+) -> float | None:
+    """Return a bound on the best attack's success on the most exposed unit, where it applies."""
+    masks = outputs.masks
+    if masks is None or type(noise) is not GridNoise or (draws == 0 and len(noise.axes) > 1):
+        return None
+    if not asked and (masks.size > _MOST_MASKS or not (noise.gaussian or len(noise.axes) == 1)):
+        return None
+    found = unit_success(outputs.codes(noise), outputs.weights, masks, noise, delta=delta)
+    return float(found.max())
 
 
 def unit_success(

@@ -10,8 +10,8 @@ import numpy as np
 
 from rpac._checks import array, digest, probabilities, refuse
 from rpac._form import Form
-from rpac._types import Bools, Floats, Ints
-from rpac.leakage import entropy
+from rpac._types import Bools, Floats, Ints, Json
+from rpac.joint import entropy
 
 if TYPE_CHECKING:
     from rpac.noise.grid import GridNoise
@@ -100,7 +100,8 @@ class Outputs:
     def rebuild(self, values: Floats) -> Any:
         """Return a (d,) vector in the form that the mechanism returns."""
         if self.kind == "label":
-            return self.labels[int(values[0])]
+            label = self.labels[int(values[0])]
+            return label if self.form is None else self.form.rebuild(label)
         if self.form is not None:
             return self.form.rebuild(values)
         return float(values[0]) if self.dim == 1 else values
@@ -111,6 +112,20 @@ class Outputs:
         if self._codes[0] != key:
             self._codes = (key, law.encode(self.values))
         return self._codes[1]
+
+    @property
+    def prior(self) -> str:
+        """The prior, in words."""
+        if not self.exact:
+            return "the sampler's own law"
+        even = np.ptp(self.weights) < 1e-12
+        return "all equally likely" if even else f"given weights, entropy {self.entropy:.6g} nats"
+
+    def describe(self) -> Json:
+        """Return the public description that goes into a certificate."""
+        return {
+            "count": len(self.values), "dim": self.dim, "kind": self.kind, "digest": self.digest,
+        }  # fmt: skip
 
     @cached_property
     def digest(self) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rpac._checks import array, refuse
+
+if TYPE_CHECKING:
+    from rpac.curves import Comparison
 
 
 def noise_against_budget(
@@ -25,12 +28,8 @@ def noise_against_budget(
         signal: How far the answer itself varies between worlds (root power), for scale.
         chosen: The budget to mark.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise refuse("matplotlib", "no such package", "pip install 'rpac[plot]'.") from None
     x = array(budgets, "budgets", 1)
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    figure = _figure()(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     for name, y in scales.items():
         axes.loglog(x, array(y, name, 1), "o-", markersize=4, label=name)
@@ -64,3 +63,35 @@ def noise_against_budget(
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend(frameon=False)
     return figure
+
+
+def comparison_figure(comparison: Comparison) -> Any:
+    """Return power against budget, and certified leakage against budget, for every method."""
+    figure = _figure()(figsize=(9.6, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for method in dict.fromkeys(row["method"] for row in comparison.rows):
+        x, power, bound, lower = (
+            comparison.column(method, name) for name in ("budget", "power", "bound", "lower")
+        )
+        order = np.argsort(x)
+        (line,) = left.loglog(x[order], power[order], "o-", markersize=4, label=method)
+        right.fill_between(x[order], lower[order], bound[order], alpha=0.25, color=line.get_color())
+        right.plot(x[order], bound[order], "o-", markersize=4, color=line.get_color(), label=method)
+    budgets = [row["budget"] for row in comparison.rows]
+    limits = [min(budgets), max(budgets)]
+    right.plot(limits, limits, "--", color="0.5", linewidth=1, label="budget")
+    left.set(xlabel="budget (nats)", ylabel="noise power")
+    right.set(xlabel="budget (nats)", ylabel="leakage: certified interval (nats)")
+    right.set(xscale="log", yscale="log")
+    for axes in (left, right):
+        axes.grid(visible=True, which="major", alpha=0.3)
+        axes.legend(frameon=False)
+    return figure
+
+
+def _figure() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise refuse("matplotlib", "no such package", "pip install 'rpac[plot]'.") from None
+    return Figure

@@ -56,7 +56,11 @@ def simulate(
             the type of the failure, never a world.
     """
     if not isinstance(source, Source):
-        raise refuse("a Source", type(source).__name__, "Wrap it in Worlds, Subsets or Draws.")
+        raise refuse(
+            "a Source",
+            type(source).__name__,
+            "Wrap data in rpac.Subsets(data, unit=...), a list of secrets in rpac.Worlds.",
+        )
     if not callable(mechanism):
         raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
     worlds = source.worlds(count(seed, "seed", least=0))
@@ -120,7 +124,8 @@ def _failed(error: Exception) -> RpacError:
     return refuse(
         "a mechanism that answers on every world",
         f"a {type(error).__name__} on some",
-        "Catch it inside the mechanism and return a fixed value.",
+        "Its message is withheld, since it may quote the secret: try the mechanism on made-up "
+        "data, or catch the error inside and return a fixed value.",
         MechanismError,
     )
 
@@ -193,7 +198,9 @@ def _collect(form: Form, values: Any, source: Source) -> Outputs:
                 "List the possible secrets in rpac.Worlds.",
                 MechanismError,
             )
-        return Outputs(values, source.weights, kind="category")
+        outputs = Outputs(values, source.weights, kind="category")
+        outputs.form = form
+        return outputs
     kind = "count" if form.whole and not isinstance(source, Draws) else "real"
     outputs = Outputs(values, source.weights, kind=kind)
     outputs.form = form

@@ -13,6 +13,7 @@ import numpy as np
 
 from rpac._checks import array, count, probabilities, refuse
 from rpac._types import Bools, Floats
+from rpac.errors import MechanismError
 
 
 class Source(ABC):
@@ -75,8 +76,9 @@ class Subsets(Source):
 
     Args:
         data: An array (rows first), a list, or any data frame that narwhals knows.
-        unit: Column that says whose row it is; rows with equal entries move together. Without
-            it every row is a unit of its own.
+        unit: Column that says whose row it is; rows with equal entries move together. "rows":
+            every row is a unit of its own, as in arrays and lists without `unit`. Data frames
+            must say which.
         worlds: Number of half-samples m, even.
         seed: Study randomness that picks the half-samples; the *drawn* world never depends on it.
 
@@ -88,7 +90,14 @@ class Subsets(Source):
     def __init__(self, data: Any, unit: Any = None, worlds: int = 512, seed: int = 0) -> None:
         self._frame = hasattr(data, "columns") or hasattr(data, "column_names")
         self._data: Any = data if self._frame or isinstance(data, np.ndarray) else list(data)
-        keys = np.arange(_length(data)) if unit is None else self._column(unit)
+        if unit is None and self._frame:
+            raise refuse(
+                "the `unit` column of a data frame",
+                "none",
+                'Name the column that says whose row it is, or pass unit="rows".',
+            )
+        by_row = unit is None or (isinstance(unit, str) and unit == "rows")
+        keys = np.arange(_length(data)) if by_row else self._column(unit)
         try:
             self.units, self._owner = np.unique(keys, return_inverse=True)
         except TypeError:
@@ -176,7 +185,7 @@ class Draws(Source):
     def __init__(self, sampler: Callable[..., Any], clip: Any = None, draws: int = 10_000) -> None:
         if not callable(sampler):
             raise refuse("a sampler(rng)", type(sampler).__name__, "Wrap a list in rpac.Worlds.")
-        if clip is None or len(clip) != 2:
+        if clip is None or np.ndim(clip) == 0 or len(clip) != 2:
             raise refuse(
                 "public bounds clip=(low, high)",
                 repr(clip),
@@ -197,7 +206,15 @@ class Draws(Source):
         if getattr(self.sampler, "takes_stack", False):
             return list(self.sampler(np.random.default_rng(seed), self.draws))
         seeds = np.random.SeedSequence(seed).spawn(self.draws)
-        return [self.sampler(np.random.default_rng(s)) for s in seeds]
+        try:
+            return [self.sampler(np.random.default_rng(s)) for s in seeds]
+        except Exception as error:
+            raise refuse(
+                "a sampler(rng) that returns a secret",
+                f"a {type(error).__name__}",
+                "Try it with numpy.random.default_rng(0).",
+                MechanismError,
+            ) from None
 
     def draw(self) -> Any:
         """Return one fresh secret, with randomness of the operating system."""

@@ -17,11 +17,12 @@ from rpac._checks import refuse
 from rpac._types import Floats
 from rpac.calibrate import gaussian
 from rpac.calibrate.base import Calibrator
-from rpac.calibrate.closed_form import AutoPAC, auto_pac_variances, principal
+from rpac.calibrate.closed_form import AutoPAC, principal
 from rpac.calibrate.label import label_equilibrium
 from rpac.calibrate.lattice import LatticeGame, gaussian_start, meet_along_mu
 from rpac.calibrate.meet import meet_tightly
 from rpac.calibrate.product import product_equilibrium
+from rpac.joint import entropy
 from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
@@ -33,6 +34,10 @@ from rpac.utility import SquaredError, Utility
 _HALF = 150
 """Half the number of lattice points for real outputs; refined until the noise fills them."""
 _MOST_HALF = 600
+_MOST_CELLS = 12_000_000
+_TINY_BUDGET = 2e-3
+_MANY = 2_000
+"""Worlds beyond which one start must do."""
 
 
 @final
@@ -82,37 +87,52 @@ class Equilibrium(Calibrator):
             return self._lattice(outputs, nats, basis, spectrum)
         return self._gaussian(outputs, nats, basis, near)
 
-    def _lattice(self, outputs: Outputs, nats: float, basis: Floats, spectrum: Floats) -> GridNoise:
+    def _lattice(self, outputs: Outputs, nats: float, basis: Floats, spectrum: Floats) -> Noise:
         if spectrum.size != 1:
             raise refuse(
                 "outputs that differ in one direction for a lattice",
                 spectrum.size,
                 'Use family="product".',
             )
+        baseline = AutoPAC().propose(outputs, nats)
+        if nats < _TINY_BUDGET or nats > 0.99 * entropy(outputs.weights):
+            return baseline  # optimal to a share of `nats`; or all but bare, and endless to refine
+        found = self._refined(outputs, nats, basis, math.sqrt(baseline.power))
+        if found is None:
+            return meet_tightly(outputs, baseline, nats, self.seed)
+        return found if found.power <= baseline.power else baseline
+
+    def _refined(
+        self, outputs: Outputs, nats: float, basis: Floats, scale: float
+    ) -> GridNoise | None:
+        """Return the best law on a lattice fine enough to resolve it; None if that is too large."""
         whole = outputs.kind == "count" and outputs.dim == 1
         center = np.zeros(1) if whole else outputs.center
         direction = np.eye(1) if whole else basis
         along = ((outputs.values - center) @ direction)[:, 0]
-        scale = math.sqrt(auto_pac_variances(spectrum, nats)[0])
         reach = 6.0 * scale + float(np.ptp(along))
-        step = (
-            max(1.0, 2.0 ** math.floor(math.log2(reach / _MOST_HALF))) if whole else reach / _HALF
-        )
-        while True:
-            half = min(math.ceil(reach / step), 2 * _MOST_HALF)
+        coarse = 2.0 ** math.floor(math.log2(reach / _MOST_HALF))
+        step = max(1.0, coarse) if whole else reach / _HALF
+        for _ in range(30):
+            half = math.ceil(reach / step)
             k = np.arange(-half, half + 1)
             cost = self.utility.cost((k * step)[:, None] * direction[:, 0])
             game = LatticeGame.of(np.rint(along / step).astype(np.int64), outputs.weights, cost)
-            if game.codes.size > 1:
+            if game.cells > _MOST_CELLS:
+                return None
+            if entropy(game.weights) <= nats:
+                reach /= 4  # too coarse to tell the worlds apart: look closer
+            else:
                 start = gaussian_start(half, max(scale / step, 0.3))
                 q, _ = meet_along_mu(game, nats, start, 2 * float(np.exp(start) @ cost))
                 used = int(np.abs(k[q > 1e-9 * q.max()]).max())
-                if whole or used > 0.4 * half or half * step < 1e-9 * float(np.ptp(along)):
+                if whole or used > 0.4 * half:
                     return GridNoise(direction, center, (LatticeNoise(step, k, q / q.sum()),))
                 reach = 1.5 * max(used, 2) * step
-            else:
-                reach /= 4  # all worlds fell into one cell: look closer
-            step = reach / _HALF
+            if whole:
+                return None
+            step, scale = reach / _HALF, min(scale, reach / 6)
+        return None
 
     def _gaussian(self, outputs: Outputs, nats: float, basis: Floats, near: Noise | None) -> Noise:
         baseline = AutoPAC().propose(outputs, nats)
@@ -128,7 +148,7 @@ class Equilibrium(Calibrator):
         game = gaussian.Game.of(points, outputs.weights, weight, self.seed)
         first = kept.T @ baseline.cov @ kept
         starts = [first] if near is None else [kept.T @ near.cov @ kept]
-        if near is None:
+        if near is None and len(points) <= _MANY:
             starts += [np.eye(r) * np.trace(first) / r]
         starts += gaussian.clean_starts(game, first, nats)
         found = [gaussian.stationary(game, start, nats) for start in starts]

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpac._types import Floats, Ints
-from rpac.leakage import entropy
+from rpac.joint import entropy
 from rpac.noise.base import integer_table, look_up, study_uniforms
-from rpac.reference.mixture import blocks, log_sum_exp
+from rpac.reference.mixture import blocks
 
 FLOOR = 1e-6
 """Least eigenvalue of the noise, relative to its mean eigenvalue."""
@@ -50,7 +50,7 @@ class Game:
     ) -> Game:
         """Return the game with its draws: fewer for more worlds."""
         rng = np.random.default_rng(seed)
-        n = int(np.clip(8e6 // len(points), 1_000, 20_000))
+        n = int(np.clip(5e6 // len(points), 800, 20_000))
         worlds = look_up(integer_table(weights), study_uniforms(rng, n))
         return cls(points, weights, utility, worlds, rng.standard_normal((n, points.shape[1])))
 
@@ -78,13 +78,14 @@ def posterior(game: Game, cov: Floats) -> tuple[float, Floats]:
             b = sign * game.noise[rows]
             y = u[game.worlds[rows]] + b
             kernel = u @ y.T + (log_p - half)[:, None]
-            top = log_sum_exp(kernel.copy())
-            densities += float((0.5 * np.square(y).sum(axis=1) - top).sum())
-            densities -= float(0.5 * np.square(b).sum())
+            top = kernel.max(axis=0)
             kernel -= top
             np.exp(kernel, out=kernel)
-            total += kernel.sum(axis=1)
-            mean = kernel.T @ game.points
+            mass = kernel.sum(axis=0)
+            densities += float((0.5 * np.square(y).sum(axis=1) - top - np.log(mass)).sum())
+            densities -= float(0.5 * np.square(b).sum())
+            total += kernel @ (1 / mass)
+            mean = (kernel.T @ game.points) / mass[:, None]
             means += mean.T @ mean
     n = 2 * len(game.worlds)
     second = (game.points * total[:, None]).T @ game.points

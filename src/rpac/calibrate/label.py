@@ -14,6 +14,7 @@ from rpac.noise.label import LabelChannel
 
 def channel(prior: Floats, slope: float) -> Floats:
     """Return the (k, k) channel that minimises P(label changed) + MI / slope."""
+    slope = min(slope, 700.0)
     released = prior.copy()
     for _ in range(5_000):
         kernel = released * np.where(np.eye(len(prior), dtype=bool), 1.0, math.exp(-slope))
@@ -30,7 +31,8 @@ def label_equilibrium(prior: Floats, nats: float) -> LabelChannel:
     """Return the channel with the fewest changed labels that leaks at most `nats`."""
 
     def leaks(t: float) -> float:
-        table = LabelChannel(channel(prior, math.exp(-t)))
+        table = LabelChannel(channel(prior, math.exp(min(-t, 7.0))))
         return label_leakage(prior, table).proved["exact sum"] - nats
 
-    return LabelChannel(channel(prior, math.exp(-meet(leaks, tolerance=1e-6 * nats))))
+    t = meet(leaks, tolerance=1e-6 * nats, slope=nats)
+    return LabelChannel(channel(prior, math.exp(min(-t, 7.0))))

@@ -40,7 +40,13 @@ class LatticeGame:
     def of(cls, codes: Ints, weights: Floats, cost: Floats) -> LatticeGame:
         """Return the game of (m,) integer worlds; equal worlds are one."""
         rows, p = distinct(codes[:, None], weights)
-        return cls(rows[:, 0] - rows[0, 0], p, cost)
+        gaps = np.minimum(np.diff(rows[:, 0]), cost.size)  # noise cannot bridge wider ones
+        return cls(np.concatenate([[0], np.cumsum(gaps)]), p, cost)
+
+    @property
+    def cells(self) -> int:
+        """Size of the matrix that a step works on."""
+        return (int(self.codes[-1]) + self.cost.size) * self.cost.size
 
     @cached_property
     def spread(self) -> Floats:
@@ -117,7 +123,7 @@ def meet_along_mu(game: LatticeGame, nats: float, start: Floats, mu: float) -> t
     low: tuple[float, Floats, float] | None = None
     high: tuple[float, Floats, float] | None = None
     log_q = start
-    nats *= 1 - 1e-9  # room for the rounding that a certificate adds
+    nats = nats * (1 - 1e-9) - 1e-11  # room for the rounding that a certificate adds
     for _ in range(80):
         log_q, mi = game.solve(mu, log_q)
         if mi > nats:

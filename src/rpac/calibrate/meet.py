@@ -84,7 +84,8 @@ def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int) -> floa
     log_term, sd, most = math.log(2 / DELTA), float(deficits.std()), float(deficits.max())
     interval = sd * math.sqrt(2 * log_term / judging) + 7 * most * log_term / (3 * judging)
     scatter = 3.0 * sd * math.sqrt(1 / n + 1 / judging)
-    return float(p @ heights - deficits.mean()) + interval + scatter
+    rounding = 2 * mixture.rounding
+    return float(p @ heights - deficits.mean() + rounding) + interval + scatter
 
 
 def meet_above(outputs: Outputs, noise: GaussianNoise, nats: float) -> GaussianNoise:
@@ -93,7 +94,7 @@ def meet_above(outputs: Outputs, noise: GaussianNoise, nats: float) -> GaussianN
     def gap(t: float) -> float:
         return proved_bound(outputs, noise.scaled(math.exp(t))) - nats
 
-    return noise if gap(0.0) <= 0 else noise.scaled(math.exp(meet(gap, 1e-4 * nats)))
+    return noise if gap(0.0) <= 0 else noise.scaled(math.exp(meet(gap, 1e-4 * nats, slope=nats)))
 
 
 def meet_tightly(outputs: Outputs, noise: GaussianNoise, nats: float, seed: int) -> GaussianNoise:
@@ -102,16 +103,20 @@ def meet_tightly(outputs: Outputs, noise: GaussianNoise, nats: float, seed: int)
     def gap(t: float) -> float:
         return expected_bound(outputs, noise.scaled(math.exp(t)), seed) - nats
 
-    return noise.scaled(math.exp(meet(gap, 3e-4 * nats, width=1e-3)))
+    tolerance = 3e-4 if len(outputs.values) <= 1_000 else 2e-3  # well inside the interval
+    slope = min(nats, 0.5 * noise.variances.size)
+    return noise.scaled(math.exp(meet(gap, tolerance * nats, width=1e-3, slope=slope)))
 
 
-def meet(gap: Callable[[float], float], tolerance: float, width: float = 1e-5) -> float:
+def meet(
+    gap: Callable[[float], float], tolerance: float, width: float = 1e-5, slope: float = 1.0
+) -> float:
     """Return a t with -tolerance <= gap(t) <= 0, or the safe end of a bracket of that width.
 
-    The gap falls with t. Secant steps within a bracket. The answer is a t that was evaluated and
-    found safe, so an error of the search costs utility, never the budget.
+    The gap falls with t, at first by about `slope`. Secant steps within a bracket. The answer is
+    a t that was evaluated and found safe: an error of the search costs utility, never the budget.
     """
-    at, step, values = 0.0, 0.02, {}
+    at, step, values = 0.0, 1.2, {}
     low, high = -math.inf, math.inf
     for _ in range(60):
         here = values[at] = gap(at)
@@ -119,7 +124,7 @@ def meet(gap: Callable[[float], float], tolerance: float, width: float = 1e-5) -
         if -tolerance <= here <= 0 or high - low < width:
             break
         if math.isinf(high) or math.isinf(low):
-            at = at + step if math.isinf(high) else at - step
+            at += step * float(np.clip((here + tolerance / 3) / slope, -1.0, 1.0))
             step *= 2
         else:  # aim a third of the tolerance below zero, well inside the bracket
             share = (values[low] + tolerance / 3) / (values[low] - values[high])

@@ -20,10 +20,10 @@ from rpac.calibrate.closed_form import (
 )
 from rpac.calibrate.equilibrium import Equilibrium
 from rpac.calibrate.meet import DELTA, meet
-from rpac.certificate import on_a_person
 from rpac.errors import ExactRelease
-from rpac.leakage import distinct, entropy
-from rpac.membership import unit_success
+from rpac.joint import entropy
+from rpac.leakage import distinct
+from rpac.membership import on_a_person, unit_success
 from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, tabulate

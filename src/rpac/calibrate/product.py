@@ -16,7 +16,8 @@ from rpac._types import Floats
 from rpac.calibrate.closed_form import auto_pac_variances, principal
 from rpac.calibrate.lattice import LatticeGame, gaussian_start
 from rpac.calibrate.meet import DELTA, meet
-from rpac.leakage import distinct, entropy, log_posterior_loss
+from rpac.joint import entropy, log_posterior_loss
+from rpac.leakage import distinct
 from rpac.noise.base import integer_table, look_up, study_uniforms
 from rpac.noise.grid import GridNoise
 from rpac.noise.lattice import LatticeNoise

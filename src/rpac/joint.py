@@ -1,0 +1,62 @@
+"""The leakage of independent noise on several axes, of any shape: by the adversary's posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpac._types import Floats, Ints
+from rpac.confidence import lower_mean
+from rpac.noise.base import integer_table, look_up, system_uniforms
+from rpac.noise.grid import GridNoise
+from rpac.noise.lattice import LatticeNoise
+from rpac.reference.mixture import blocks, log_sum_exp
+
+ROUNDING = 4e-13
+"""Added to sums of float64 terms (per axis for determinants), so that rounding never lowers one."""
+
+
+def entropy(weights: Floats) -> float:
+    """Return the entropy of positive weights, in nats."""
+    return float(-(weights @ np.log(weights)))
+
+
+def table_bound(
+    codes: Ints, weights: Floats, noise: GridNoise, delta: float, draws: int | None
+) -> tuple[float, Floats]:
+    """Return the mixture bound for independent tables of any shape, and density draws.
+
+    The deficit is minus the log posterior of the true world: MI = H(X) - E[-log P(X | Y)].
+    """
+    n = draws or int(np.clip(4e7 // codes.size, 5_000, 400_000))
+    worlds = look_up(integer_table(weights), system_uniforms(n))
+    deficits = log_posterior_loss(
+        codes, weights, noise, worlds, noise.at(system_uniforms(n, len(noise.axes)))
+    )
+    pilot = max(2, n // 16)
+    cap = float(deficits[:pilot].max())
+    remains = lower_mean(np.minimum(deficits[pilot:], cap), 0.0, cap, delta)
+    rounding = ROUNDING * (1 + codes.shape[1] + codes.shape[0])
+    return entropy(weights) - max(remains, 0.0) + rounding, -np.log(weights)[worlds] - deficits
+
+
+def log_posterior_loss(
+    codes: Ints, weights: Floats, noise: GridNoise, worlds: Ints, shifts: Ints
+) -> Floats:
+    """Return -log P(X = world | Y = code + shift), (n,), for (n,) worlds and (n, r) shifts."""
+    out = np.empty(len(worlds))
+    logs = [_padded_log(axis) for axis in noise.axes]
+    for rows in blocks(len(worlds), len(codes)):
+        y = codes[worlds[rows]] + shifts[rows]
+        kernel = np.repeat(np.log(weights)[:, None], len(y), axis=1)
+        for c, (low, log_q) in enumerate(logs):
+            cell = y[:, c] - codes[:, [c]] - low
+            kernel += log_q[np.clip(cell, 0, log_q.size - 1)]
+        own = kernel[worlds[rows], np.arange(len(y))].copy()
+        out[rows] = log_sum_exp(kernel) - own
+    return np.maximum(out, 0.0)
+
+
+def _padded_log(axis: LatticeNoise) -> tuple[int, Floats]:
+    """Return (first offset, log mass) with a cell of no mass at either end."""
+    with np.errstate(divide="ignore"):
+        return int(axis.offsets[0]) - 1, np.log(np.pad(axis.dense, 1))
