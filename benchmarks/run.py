@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -103,11 +104,11 @@ def sabotage(runs: int = 100) -> None:
                 outputs = rpac.Outputs(cube.outputs.values)
                 law = rpac.tabulate(outputs, noise)
                 try:
-                    rpac.certify(outputs, law, budget=budget, draws=2_000_000)
+                    rpac.certify(outputs, law, budget=budget, draws=200_000)
                 except rpac.BudgetExceeded:
                     refused += 1
             rows.append([dim, budget, share, f"{refused} / {runs}"])
-    table("Sabotage: sign cubes, released law, 2,000,000 judging draws, confidence 1 - 1e-6",
+    table("Sabotage: sign cubes, released law, 200,000 judging draws, confidence 1 - 1e-6",
           ["d", "budget", "share of the needed power", "refused"], rows)  # fmt: skip
 
 
@@ -142,7 +143,59 @@ def speed() -> None:
     table("Release kernel", ["table draws a second"], [[f"{rate:,.0f}"]])
 
 
+def equilibria() -> None:
+    """Least noise against independent optima, and against exact Auto-PAC."""
+    truths = json.loads((SHARED / "oracles" / "truths.json").read_text())
+    rows: list[list[object]] = []
+    for key in ("lattice_optimum", "gaussian_equilibrium_2d"):
+        for case in truths[key]:
+            outputs = rpac.Outputs(np.array(case["atoms"]), case["p"])
+            start = time.perf_counter()
+            noise = rpac.calibrate(outputs, case["budget"])
+            seconds = time.perf_counter() - start
+            closed = rpac.calibrate(outputs, case["budget"], method="auto-pac")
+            bound = rpac.certify(outputs, noise).bound
+            rows.append([f"{key}: {case['name']}", case["budget"], noise.power / case["power"],
+                         noise.power / closed.power, bound, bound <= case["budget"], seconds])  # fmt: skip
+    table("Equilibrium against independent optima",
+          ["case", "budget", "power / optimum", "power / Auto-PAC", "bound", "within", "s"],
+          rows)  # fmt: skip
+
+
+def clustered(m: int, d: int) -> rpac.Outputs:
+    rng = np.random.default_rng(0)
+    centres = 3 * rng.normal(size=(10, d))
+    return rpac.Outputs(rng.normal(size=(m, d)) * np.linspace(1, 0.2, d)
+                        + centres[rng.integers(0, 10, m)])  # fmt: skip
+
+
+def calibration_cost() -> None:
+    """Time and memory of the equilibrium, calibration only."""
+    rows: list[list[object]] = []
+    for m, d, budget in ((5_000, 10, 3.0), (5_000, 10, 0.5), (10_000, 100, 3.0)):
+        outputs = clustered(m, d)
+        start = time.perf_counter()
+        noise = rpac.calibrate(outputs, budget)
+        seconds = time.perf_counter() - start
+        closed = rpac.calibrate(outputs, budget, method="auto-pac")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        rows.append([m, d, budget, seconds, noise.power / closed.power, f"{peak:.2f} GiB"])
+    table("Equilibrium on clustered outputs, calibration only",
+          ["worlds", "d", "budget", "s", "power / Auto-PAC", "peak memory so far"], rows)  # fmt: skip
+    outputs = clustered(5_000, 10)
+    budgets = np.geomspace(0.25, 6.0, 20).tolist()
+    start = time.perf_counter()
+    rpac.calibrate(outputs, budgets[13])
+    single = time.perf_counter() - start
+    start = time.perf_counter()
+    rpac.curve(outputs, budgets)
+    whole = time.perf_counter() - start
+    table("A curve of 20 budgets, d = 10, 5,000 worlds (seconds)",
+          ["one budget", "20 budgets", "ratio"], [[single, whole, whole / single]])  # fmt: skip
+
+
 ALL = {"planning": planning, "sabotage": sabotage, "start_up": start_up, "speed": speed,
+       "equilibria": equilibria, "calibration_cost": calibration_cost,
        "open": open_distributions}  # fmt: skip
 
 
