@@ -155,8 +155,9 @@ def equilibria() -> None:
             seconds = time.perf_counter() - start
             closed = rpac.calibrate(outputs, case["budget"], method="auto-pac")
             bound = rpac.certify(outputs, noise).bound
-            rows.append([f"{key}: {case['name']}", case["budget"], noise.power / case["power"],
-                         noise.power / closed.power, bound, bound <= case["budget"], seconds])  # fmt: skip
+            against = [noise.power / case["power"], noise.power / closed.power]
+            within = bound <= case["budget"]
+            rows.append([case["name"], case["budget"], *against, bound, within, seconds])
     table("Equilibrium against independent optima",
           ["case", "budget", "power / optimum", "power / Auto-PAC", "bound", "within", "s"],
           rows)  # fmt: skip
@@ -180,8 +181,8 @@ def calibration_cost() -> None:
         closed = rpac.calibrate(outputs, budget, method="auto-pac")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         rows.append([m, d, budget, seconds, noise.power / closed.power, f"{peak:.2f} GiB"])
-    table("Equilibrium on clustered outputs, calibration only",
-          ["worlds", "d", "budget", "s", "power / Auto-PAC", "peak memory so far"], rows)  # fmt: skip
+    head = ["worlds", "d", "budget", "s", "power / Auto-PAC", "peak memory so far"]
+    table("Equilibrium on clustered outputs, calibration only", head, rows)
     outputs = clustered(5_000, 10)
     budgets = np.geomspace(0.25, 6.0, 20).tolist()
     start = time.perf_counter()
