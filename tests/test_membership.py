@@ -67,8 +67,38 @@ def test_budgets_on_a_person_are_held_against_the_worst_unit():
     with pytest.raises(rpac.BudgetExceeded, match="Expected success on every unit of at most 0.51"):
         rpac.certify(outputs, law, budget=rpac.SuccessRate(0.51))
     assert rpac.certify(outputs, law, budget=rpac.SuccessRate(0.99)).worst_unit_success < 0.99
-    with pytest.raises(rpac.BudgetExceeded, match="success on every unit"):
+    with pytest.raises(rpac.InputError, match="Expected a law that can be released, for a success"):
         rpac.certify(outputs, rpac.GaussianNoise(1e20), budget=rpac.SuccessRate(0.99), draws=100)
+    own = rpac.LatticeNoise.gaussian(1.0, 5e4)
+    assert rpac.certify(outputs, own, budget=rpac.SuccessRate(0.99)).charged
+
+
+def test_an_offset_of_the_codes_changes_nothing():
+    rng = np.random.default_rng(5)
+    masks = rpac.Subsets(range(12), worlds=64).masks
+    codes = np.rint(masks @ rng.normal(size=(12, 2)) * 9).astype(np.int64)
+    law = rpac.GridNoise(np.eye(2), np.zeros(2), (rpac.LatticeNoise.gaussian(1.0, 3.0),) * 2)
+    p = np.full(len(codes), 1 / len(codes))
+    near, far = (unit_success(codes + s, p, masks, law, delta=1e-3).max() for s in (0, 10**12))
+    assert far == pytest.approx(near, abs=0.01)
+    bounds = [
+        rpac.certify(rpac.Outputs(codes + s), law, draws=0).bounds["log-det"] for s in (0, 10**12)
+    ]
+    assert bounds[0] == pytest.approx(bounds[1], abs=1e-12)
+
+
+def test_retrying_a_success_rate_uses_up_its_error(monkeypatch):
+    shares = []
+    data = np.random.default_rng(6).normal(size=(20, 2))
+    outputs = rpac.simulate(rpac.Subsets(data, worlds=16), lambda x: x.mean(axis=0))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
+    monkeypatch.setattr(
+        "rpac.membership.unit_success",
+        lambda *a, delta, **k: shares.append(delta) or np.array([0.6]),
+    )
+    for _ in range(200):
+        rpac.certify(outputs, law, 0.9, draws=100)
+    assert sum(shares) <= 0.05
 
 
 def test_tables_that_are_not_gaussian_need_one_axis():

@@ -212,6 +212,32 @@ def test_refusals(name):
         call()
 
 
+@pytest.mark.parametrize("noise", [*REGISTRY.values(), rpac.LabelChannel(np.eye(2))], ids=str)
+def test_noise_stays_as_it_was_made(noise):
+    with pytest.raises((rpac.InputError, AttributeError)):
+        noise.scale = 1e6
+    for name in ("basis", "center", "variances", "offsets", "table", "tables"):
+        if hasattr(noise, name):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(noise, name)[0] = 0
+
+
+@pytest.mark.parametrize(("step", "scale"), [(1.0, -0.95), (1.0, 0.0), (1.0, math.nan), (0.0, 1.0)])
+def test_discrete_gaussians_need_positive_scales(step, scale):
+    with pytest.raises(rpac.InputError, match="Expected"):
+        rpac.LatticeNoise.gaussian(step, scale)
+
+
+def test_a_subclassed_channel_is_refused():
+    class Open(rpac.LabelChannel):
+        def at(self, labels, uniforms):
+            return labels
+
+    outputs = rpac.Outputs(["a", "b"])
+    with pytest.raises(rpac.InputError, match="Expected labels with a LabelChannel"):
+        rpac.certify(outputs, Open([[0.5, 0.5], [0.5, 0.5]]))
+
+
 def test_foreign_noise_is_never_tabulated():
     class Mine(rpac.Noise):
         dim, power, cov = 1, 1.0, np.eye(1)

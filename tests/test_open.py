@@ -117,3 +117,10 @@ def test_the_box_follows_the_center_of_the_grid():
     assert (codes <= high).all()
     near = rpac.certify(outputs, moved, 0.9).bound
     assert near == pytest.approx(0.5 * np.log(2), rel=0.15)
+
+
+def test_boxes_too_wide_for_integers_are_refused():
+    source = rpac.Draws(lambda rng: rng.normal(), clip=(-1e18, 1e18), draws=100)
+    outputs = rpac.simulate(source, lambda x: x)
+    with pytest.raises(rpac.InputError, match=r"Expected a box within 2\*\*50 grid steps; got"):
+        rpac.certify(outputs, rpac.GaussianNoise(1e-3), 0.9)

@@ -1,5 +1,7 @@
 """Releases: the law that was certified, drawn by the operating system, in the mechanism's form."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -103,6 +105,18 @@ def test_the_best_attack_on_real_releases_stays_below_the_certificate():
     values = np.array([add_noise(outputs.codes(law)[w], law)[0] for w in worlds])
     success = ((values > 0) == (worlds == 1)).mean()
     assert 0.7 < success <= certificate.success_rate(0.5) + 4 * 0.5 / np.sqrt(games)
+
+
+def test_a_law_that_changes_after_its_certificate_is_not_released(monkeypatch):
+    real = rpac.release.certify
+
+    def other(outputs, law, *args, **kwargs):
+        found = real(outputs, law, *args, **kwargs)
+        return dataclasses.replace(found, noise=found.noise | {"digest": "0" * 64})
+
+    monkeypatch.setattr("rpac.release.certify", other)
+    with pytest.raises(rpac.InputError, match="Expected the law that was certified; got another"):
+        rpac.privatize(lambda x: x.mean(), PEOPLE, 0.1)
 
 
 def test_zero_noise_is_never_released():

@@ -1,6 +1,7 @@
 """Any black box in, outputs of one form out; failures are typed and name no world."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -184,10 +185,16 @@ def fails_later(x):
     raise ValueError(x)
 
 
+def quits(x):
+    warnings.warn(f"the secret is {x}", stacklevel=1)
+    raise SystemExit(x)
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [
         fails_later,
+        quits,
         lambda x: "label",
         lambda x: math.nan,
         lambda x: [x, x, x],

@@ -1,6 +1,6 @@
-"""The front door: every public name, sorted."""
+"""The front door: every public name, sorted. Those in `LATER` are loaded on first use."""
 
-from rpac import advantage, contracts, oracles
+from rpac import advantage
 from rpac.budget import Bits, Nats, ResidualEntropy, SuccessRate
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.closed_form import (
@@ -10,11 +10,9 @@ from rpac.calibrate.closed_form import (
     Isotropic,
     Proportional,
 )
-from rpac.calibrate.dp import DPGaussian, DPLaplace
 from rpac.calibrate.equilibrium import Equilibrium
 from rpac.calibrate.methods import calibrate
 from rpac.certificate import Certificate, certify
-from rpac.curves import Comparison, compare, curve
 from rpac.errors import (
     BudgetExceeded,
     CertificateError,
@@ -32,6 +30,16 @@ from rpac.simulate import simulate, vectorized
 from rpac.source import Draws, Source, Subsets, Worlds
 from rpac.utility import Smooth, SquaredError, Utility, Weighted, selectivity
 
+LATER = {
+    "Comparison": "rpac.curves",
+    "DPGaussian": "rpac.calibrate.dp",
+    "DPLaplace": "rpac.calibrate.dp",
+    "compare": "rpac.curves",
+    "contracts": "rpac.contracts",
+    "curve": "rpac.curves",
+    "oracles": "rpac.oracles",
+}
+
 __all__ = [
     "AutoPAC",
     "Bits",
@@ -39,11 +47,8 @@ __all__ = [
     "Calibrator",
     "Certificate",
     "CertificateError",
-    "Comparison",
     "ConfidentAutoPAC",
     "ContractError",
-    "DPGaussian",
-    "DPLaplace",
     "Draws",
     "EfficientPAC",
     "Equilibrium",
@@ -77,10 +82,6 @@ __all__ = [
     "advantage",
     "calibrate",
     "certify",
-    "compare",
-    "contracts",
-    "curve",
-    "oracles",
     "privatize",
     "selectivity",
     "simulate",

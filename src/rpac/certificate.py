@@ -23,6 +23,7 @@ from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
+from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
 from rpac.reference.fit import fit_reference
 
@@ -184,6 +185,11 @@ def certify(
         count(draws, "draws", least=100)
     limit = None if budget is None else as_budget(budget)
     nats = None if limit is None else limit.nats(outputs.entropy)
+    if type(noise) is LatticeNoise:
+        noise = tabulate(outputs, noise)
+    if outputs.exact and draws != 0:
+        k = _ATTEMPTS[outputs.digest] = _ATTEMPTS.get(outputs.digest, 0) + 1
+        delta /= k * (k + 1)
     if outputs.masks is not None:
         delta /= 2  # one half for the nats, one for the units' success
     evidence, charged = _evidence(outputs, noise, delta, draws)
@@ -207,8 +213,14 @@ def certify(
         attempt=max(1, _ATTEMPTS.get(outputs.digest, 1)),
     )
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
-        if worst is None or not worst <= limit.rate:
-            raise BudgetExceeded(worst or 1.0, limit.rate, "success on every unit", "")
+        if worst is None:
+            raise refuse(
+                "a law that can be released, for a success rate",
+                repr(noise),
+                "Pass it through rpac.tabulate.",
+            )
+        if not worst <= limit.rate:
+            raise BudgetExceeded(worst, limit.rate, "success on every unit", "")
     elif nats is not None and not certificate.bound <= nats:
         raise BudgetExceeded(certificate.bound, nats)
     return certificate
@@ -224,15 +236,12 @@ def _evidence(
     outputs: Outputs, noise: Noise | LabelChannel, delta: float, draws: int | None
 ) -> tuple[Evidence, bool]:
     """Return the evidence, and whether it is of a law that can be released."""
-    if isinstance(noise, LabelChannel) or outputs.kind == "label":
+    if type(noise) is LabelChannel or outputs.kind == "label":
         return _label_evidence(outputs, noise), True
     ideal = isinstance(noise, GaussianNoise)
-    law = tabulate(outputs, noise)
+    law = tabulate(outputs, noise)  # refuses whatever is not one of the known laws
     if not outputs.exact:
         return _open_evidence(outputs, law, delta), not ideal
-    if draws != 0:
-        k = _ATTEMPTS[outputs.digest] = _ATTEMPTS.get(outputs.digest, 0) + 1
-        delta /= k * (k + 1)
     if isinstance(noise, GaussianNoise):
         points = noise.whiten(outputs.values, outputs.center)
         return ideal_leakage(points, outputs.weights, noise, delta=delta, draws=draws), False
@@ -241,7 +250,7 @@ def _evidence(
 
 def _label_evidence(outputs: Outputs, noise: Noise | LabelChannel) -> Evidence:
     k = len(outputs.labels)
-    if not isinstance(noise, LabelChannel) or outputs.kind != "label" or len(noise.tables) != k:
+    if type(noise) is not LabelChannel or outputs.kind != "label" or len(noise.tables) != k:
         raise refuse(
             "labels with a LabelChannel of as many rows",
             f"{outputs!r} with {noise!r}",
@@ -273,4 +282,6 @@ def code_box(outputs: Outputs, law: GridNoise) -> tuple[Ints, Ints]:
     middle = ((outputs.clip[0] + outputs.clip[1]) / 2 - law.center) @ law.basis / law.steps
     half = (outputs.clip[1] - outputs.clip[0]) / 2 @ np.abs(law.basis) / law.steps
     low, high = np.floor(middle - half - 1e-6), np.ceil(middle + half + 1e-6)
+    if max(np.abs(low).max(), np.abs(high).max()) > 2**50:
+        raise refuse("a box within 2**50 grid steps", "a wider one", "Clip more tightly.")
     return low.astype(np.int64), high.astype(np.int64)

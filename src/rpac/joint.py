@@ -15,6 +15,11 @@ ROUNDING = 4e-13
 """Added to sums of float64 terms (per axis for determinants), so that rounding never lowers one."""
 
 
+def centred(codes: Ints, weights: Floats) -> Ints:
+    """Return integer worlds around 0, so that dividing and squaring them keeps their digits."""
+    return np.asarray(codes - np.rint(weights @ codes).astype(np.int64))
+
+
 def entropy(weights: Floats) -> float:
     """Return the entropy of positive weights, in nats."""
     return float(-(weights @ np.log(weights)))

@@ -17,7 +17,7 @@ from rpac._checks import refuse
 from rpac._types import Floats, Ints
 from rpac.confidence import lower_mean, upper_mean
 from rpac.density import lattice_densities, open_densities
-from rpac.joint import ROUNDING, entropy, table_bound
+from rpac.joint import ROUNDING, centred, entropy, table_bound
 from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
@@ -113,8 +113,12 @@ def log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
         return math.inf  # float64 cannot hold this determinant; H(X) is smaller anyway
     loss = weights @ GaussianReference(mean, cov).loss(points, kernel.variances)
     condition = float(np.trace(cov) / kernel.variances.min())
-    rounding = ROUNDING * (1 + mean.size) + 8 * np.finfo(float).eps * mean.size * condition
+    rounding = _determinant_rounding(mean.size, condition)
     return float(loss) - kernel.entropy + kernel.log_theta + rounding
+
+
+def _determinant_rounding(rank: int, condition: float) -> float:
+    return ROUNDING * (1 + rank) + 8 * float(np.finfo(float).eps) * rank * condition
 
 
 def lattice_law(codes: Ints, weights: Floats, axis: LatticeNoise) -> tuple[Ints, Floats]:
@@ -179,7 +183,8 @@ def grid_leakage(
     rows, p = distinct(codes, weights)
     proved = {"entropy": entropy(p) + ROUNDING}
     if noise.gaussian and len(noise.axes) > 1:
-        return _kernel_evidence(rows / noise.scales, p, grid_kernel(noise), delta, draws)
+        points = centred(rows, p) / noise.scales
+        return _kernel_evidence(points, p, grid_kernel(noise), delta, draws)
     each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
     errors = [_sum_rounding(p.size, mi, axis) for mi, axis in zip(each, noise.axes, strict=True)]
     proved["exact sum"] = sum(each) + sum(errors)  # an upper bound for several axes
@@ -283,7 +288,8 @@ def open_bound(
         kernel, scales = grid_kernel(noise), noise.scales
         losses = reference.loss(codes / scales, kernel.variances)
         limits = reference.loss_range(box[0] / scales, box[1] / scales, kernel.variances)
-        base = kernel.log_theta - kernel.entropy + ROUNDING * (1 + scales.size)
+        condition = float(np.trace(reference.cov) / kernel.variances.min())
+        base = kernel.log_theta - kernel.entropy + _determinant_rounding(scales.size, condition)
     else:
         tables = [
             reference.loss_table(c, axis, box[0][c], box[1][c]) for c, axis in enumerate(noise.axes)

@@ -8,13 +8,13 @@ from rpac._checks import refuse
 from rpac._types import Bools, Floats, Ints
 from rpac.budget import Budget, SuccessRate
 from rpac.confidence import upper_mean
-from rpac.joint import ROUNDING
+from rpac.joint import ROUNDING, centred
 from rpac.leakage import lattice_law
 from rpac.noise.base import Noise, integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
-from rpac.reference.mixture import blocks
+from rpac.reference.mixture import MixtureReference, blocks
 
 _MOST_MASKS = 1 << 19
 """Worlds times units up to which every certificate looks at the units unasked."""
@@ -56,10 +56,11 @@ def unit_success(
     if not law.gaussian:
         raise refuse("Gaussian tables for several axes", repr(law), 'Use family="gaussian".')
     worlds = look_up(integer_table(weights), system_uniforms(draws))
-    y = (codes[worlds] + law.at(system_uniforms(draws, len(law.axes)))) / law.scales
-    inside = posterior_membership(codes / law.scales, weights, masks, y)
-    right = np.maximum(inside, 1 - inside)
-    # The posterior under ideal kernels is what an attacker would use; tables differ by < 1e-13.
+    points = centred(codes, weights) / law.scales
+    y = points[worlds] + law.at(system_uniforms(draws, len(law.axes))) / law.scales
+    inside = posterior_membership(points, weights, masks, y)
+    rounding = 4 * MixtureReference(points, weights).rounding  # of posteriors; tables add < 1e-13
+    right = np.minimum(np.maximum(inside, 1 - inside) + rounding, 1.0)
     share = delta / masks.shape[1]
     return np.array([upper_mean(right[:, u], 0.5, 1.0, share) for u in range(masks.shape[1])])
 

@@ -99,8 +99,10 @@ def privatize(
         seed = secrets.randbits(63) if isinstance(source, Draws) else 0
     outputs = simulate(source, mechanism, n_jobs=n_jobs, seed=seed)
     noise = calibrate(outputs, budget, method)
-    law = noise if isinstance(noise, LabelChannel) else tabulate(outputs, noise)
+    law = noise if type(noise) is LabelChannel else tabulate(outputs, noise)
     certificate = certify(outputs, law, confidence, budget=budget)
+    if law.describe()["digest"] != certificate.noise["digest"]:
+        raise refuse("the law that was certified", "another", "Leave the noise as it was made.")
     codes = _drawn_codes(outputs, law, source, mechanism)
     value = outputs.rebuild(add_noise(codes, law, allow_exact=allow_exact))
     return Release(value, certificate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -175,15 +176,17 @@ def answer_on_fresh_draw(source: Draws, mechanism: Callable[..., Any], outputs: 
     or type depends on the secret. A certificate covers it, because no simulated draw failed.
     """
     try:
-        seed = np.random.SeedSequence() if _takes_rng(mechanism) else None
-        if getattr(mechanism, "takes_stack", False):
-            answer = mechanism(np.asarray(source.draw())[None])[0]
-        else:
-            answer = _run(mechanism, source.draw(), seed)
-        form, row = flatten(answer)
-        assert outputs.form is not None
-        common_form([outputs.form, form])
-    except Exception:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning may quote the secret
+            seed = np.random.SeedSequence() if _takes_rng(mechanism) else None
+            if getattr(mechanism, "takes_stack", False):
+                answer = mechanism(np.asarray(source.draw())[None])[0]
+            else:
+                answer = _run(mechanism, source.draw(), seed)
+            form, row = flatten(answer)
+            assert outputs.form is not None
+            common_form([outputs.form, form])
+    except (Exception, SystemExit):
         row = outputs.center
     assert outputs.clip is not None
     return np.asarray(np.clip(row, *outputs.clip))

@@ -70,7 +70,7 @@ def calibrate(
     nats = limit.nats(outputs.entropy)
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
         return worst_unit_noise(outputs, limit)
-    if outputs.exact and nats >= entropy(distinct(outputs.values, outputs.weights)[1]):
+    if outputs.exact and 0 < entropy(distinct(outputs.values, outputs.weights)[1]) <= nats:
         warnings.warn(
             f"The budget of {nats:.4g} nats is at or above the entropy of the outputs: no noise is "
             f"needed. Releasing them bare takes allow_exact=True.",

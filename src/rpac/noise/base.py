@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from rpac._checks import refuse
 from rpac._types import Floats, Ints, Json, Table
 
 TOTAL = 1 << 63
@@ -37,7 +38,24 @@ def look_up(table: Table, uniforms: Table) -> Ints:
     return np.searchsorted(np.cumsum(table, dtype=np.uint64), uniforms, side="right")
 
 
-class Noise(ABC):
+class Frozen:
+    """An object that stays as it was certified: no attribute changes once `freeze` was called."""
+
+    def freeze(self, *arrays: str) -> None:
+        """Make the named arrays read-only, and the object with them."""
+        for name in arrays:
+            kept = np.array(getattr(self, name))
+            kept.setflags(write=False)
+            object.__setattr__(self, name, kept)
+        object.__setattr__(self, "_frozen", True)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_frozen", False):
+            raise refuse("noise that stays as certified", f"a new `{name}`", "Make another noise.")
+        object.__setattr__(self, name, value)
+
+
+class Noise(Frozen, ABC):
     """Additive noise B, independent of the secret.
 
     Guarantees:

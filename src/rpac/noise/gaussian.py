@@ -51,6 +51,7 @@ class GaussianNoise(Noise):
         else:
             variances, basis = np.linalg.eigh(cov)
         self.basis, self.variances, self.drop = basis, variances, False
+        self.freeze("basis", "variances")
 
     @classmethod
     def on(cls, basis: Any, variances: Any, *, drop: bool = False) -> GaussianNoise:
@@ -72,6 +73,7 @@ class GaussianNoise(Noise):
             raise refuse(
                 "positive variances", noise.variances.min(), "Drop directions without noise."
             )
+        noise.freeze("basis", "variances")
         return noise
 
     def scaled(self, factor: float) -> GaussianNoise:

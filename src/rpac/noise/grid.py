@@ -49,6 +49,7 @@ class GridNoise(Noise):
                 f"{basis.shape}, {center.shape} and {len(self.axes)} axes",
                 "Use rpac.tabulate.",
             )
+        self.freeze("basis", "center")
 
     @property
     def dim(self) -> int:

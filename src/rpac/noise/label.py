@@ -8,11 +8,11 @@ import numpy as np
 
 from rpac._checks import array, count, digest, in_range, probabilities, refuse
 from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import TOTAL, integer_table, look_up, study_uniforms
+from rpac.noise.base import TOTAL, Frozen, integer_table, look_up, study_uniforms
 
 
 @final
-class LabelChannel:
+class LabelChannel(Frozen):
     """A row-stochastic matrix P(released label | true label), held as integer tables.
 
     Args:
@@ -28,6 +28,7 @@ class LabelChannel:
         self.tables: Table = np.stack(
             [integer_table(probabilities(row, "matrix row", size=size)) for row in rows]
         )
+        self.freeze("tables")
 
     @classmethod
     def randomized_response(cls, classes: int, keep: float) -> LabelChannel:

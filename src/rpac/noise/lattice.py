@@ -11,7 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, digest, number, probabilities, refuse
+from rpac._checks import array, digest, in_range, number, probabilities, refuse
 from rpac._types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, Noise, integer_table, look_up, study_uniforms
 
@@ -55,6 +55,7 @@ class LatticeNoise(Noise):
         table = integer_table(q[order])
         self.step, self.scale, self._log_sum = float(step), None, 0.0
         self.offsets, self.table = k[order].astype(np.int64)[table > 0], table[table > 0]
+        self.freeze("offsets", "table")
 
     scale: float | None
 
@@ -62,8 +63,10 @@ class LatticeNoise(Noise):
     def gaussian(cls, step: float, scale: float) -> LatticeNoise:
         """Return the discrete Gaussian on multiples of `step`, of scale `scale` in steps."""
         noise = object.__new__(cls)
-        noise.step, noise.scale = float(step), float(scale)
+        noise.step = in_range(step, "step", 0.0, math.inf)
+        noise.scale = in_range(scale, "scale", 0.0, 1e7)
         noise.offsets, noise.table, noise._log_sum = _gaussian_table(noise.scale)
+        noise.freeze("offsets", "table")
         return noise
 
     @property
@@ -125,7 +128,7 @@ class LatticeNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        key = digest(self.step, self.offsets, self.table)
+        key = digest(self.step, self.offsets, self.table, str(self.scale))
         return {
             "family": "lattice",
             "dim": 1,
