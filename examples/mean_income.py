@@ -20,9 +20,12 @@ def main() -> None:
 
     outputs = rpac.simulate(people, np.mean)
     budgets = [1 / 128, 1 / 32, 1 / 8, 0.25, 0.5, 1, 2, 4]
-    scales = [float(np.sqrt(rpac.calibrate(outputs, b).power)) for b in budgets]
+    scales = {
+        method: [float(np.sqrt(noise.power)) for noise in rpac.curve(outputs, budgets, method)]
+        for method in ("efficient-pac", "auto-pac", "equilibrium")
+    }
     figure = noise_against_budget(
-        budgets, {"exact Auto-PAC": scales}, signal=float(outputs.values.std()), chosen=BUDGET
+        budgets, scales, signal=float(outputs.values.std()), chosen=BUDGET
     )
     figure.savefig("demo-noise.png", dpi=150)
     print("\nwrote demo-certificate.json and demo-noise.png")

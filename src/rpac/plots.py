@@ -57,7 +57,7 @@ def noise_against_budget(
             xycoords=("data", "axes fraction"),
         )
     axes.set_xlabel("budget: leaked information (nats)")
-    axes.set_ylabel("noise: root power, in the answer's units")
+    axes.set_ylabel("noise: standard deviation (root power)")
     axes.set_xticks(np.asarray(x), [f"{b:.2g}" for b in x], minor=False, fontsize=8)
     axes.minorticks_off()
     axes.grid(visible=True, which="major", alpha=0.3)
