@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python examples/mean_income.py
 
 test: lint
-	$(BIN)/pytest -n 2 --cov --cov-report=
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --durations=10
 	$(BIN)/coverage report --include=$(TRUSTED) --fail-under=100
 
 lint: $(VENV)/.installed

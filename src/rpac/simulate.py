@@ -79,11 +79,11 @@ def evaluate(
     """Return the outputs on these secrets of the source."""
     if n_jobs != -1:
         count(n_jobs, "n_jobs", least=1)
-    seeds = np.random.SeedSequence([count(seed, "seed", least=0), 1]).spawn(len(secrets))
+    count(seed, "seed", least=0)
     if getattr(mechanism, "takes_stack", False):
         answers = _run_stacks(mechanism, secrets)
     else:
-        answers = _run_each(mechanism, secrets, n_jobs, seeds)
+        answers = _run_each(mechanism, secrets, n_jobs, seed)
     outputs = _collect(*_rows(answers), source)
     outputs.statement = source.statement
     outputs.masks = source.masks if isinstance(source, Subsets) else None
@@ -91,12 +91,14 @@ def evaluate(
 
 
 def _run_each(
-    mechanism: Callable[..., Any], secrets: list[Any], n_jobs: int, seeds: list[Any]
+    mechanism: Callable[..., Any], secrets: list[Any], n_jobs: int, seed: int
 ) -> list[Any]:
     from joblib import Parallel, delayed
 
-    pairs = list(zip(secrets, seeds, strict=True))
-    calls = pairs if _takes_rng(mechanism) else [(secret, None) for secret in secrets]
+    calls: list[tuple[Any, Any]] = [(secret, None) for secret in secrets]
+    if _takes_rng(mechanism):
+        seeds = np.random.SeedSequence([seed, 1]).spawn(len(secrets))
+        calls = list(zip(secrets, seeds, strict=True))
     if n_jobs == 1:
         return [_run(mechanism, *call) for call in progress(calls, len(calls))]
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
