@@ -78,7 +78,8 @@ def test_worlds_and_draws():
     assert "&lt;" not in source._repr_html_()
     stacked = rpac.Draws(rpac.vectorized(lambda rng, n: rng.normal(size=n)), clip=(-1, 1), draws=50)
     assert len(stacked.worlds(0)) == 50
-    assert stacked.worlds(1) == stacked.worlds(1) != stacked.worlds(2)
+    assert (stacked.worlds(1) == stacked.worlds(1)).all()
+    assert (stacked.worlds(1) != stacked.worlds(2)).all()
     assert stacked.draw() != stacked.draw()
 
 

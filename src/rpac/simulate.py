@@ -71,7 +71,7 @@ def simulate(
 def evaluate(
     source: Source,
     mechanism: Callable[..., Any],
-    secrets: list[Any],
+    secrets: Any,
     *,
     n_jobs: int,
     seed: int,
@@ -133,8 +133,14 @@ def _failed(error: Exception) -> RpacError:
     )
 
 
-def _run_stacks(mechanism: Callable[..., Any], secrets: list[Any]) -> list[Any]:
+def _run_stacks(mechanism: Callable[..., Any], secrets: Any) -> Any:
     """Run a vectorised mechanism on blocks of worlds that share a shape."""
+    if isinstance(secrets, np.ndarray):  # a stack already: nothing to sort
+        size = max(1, _STACK // max(1, math.prod(secrets.shape[1:])))
+        pieces = [secrets[a : a + size] for a in range(0, len(secrets), size)]
+        return np.concatenate(
+            [_answers(mechanism, block) for block in progress(pieces, len(pieces))]
+        )
     arrays = [np.asarray(secret) for secret in secrets]
     groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for i, item in enumerate(arrays):
@@ -145,21 +151,28 @@ def _run_stacks(mechanism: Callable[..., Any], secrets: list[Any]) -> list[Any]:
         blocks += [group[a : a + size] for a in range(0, len(group), size)]
     answers: list[Any] = [None] * len(secrets)
     for block in progress(blocks, len(blocks)):
-        results = _run(mechanism, np.stack([arrays[i] for i in block]))
-        if not hasattr(results, "__len__") or len(results) != len(block):
-            raise refuse(
-                "one answer for each world of the stack",
-                type(results).__name__,
-                "Return an array whose first axis is the stack's.",
-                MechanismError,
-            )
+        results = _answers(mechanism, np.stack([arrays[i] for i in block]))
         for i, result in zip(block, results, strict=True):
             answers[i] = result
     return answers
 
 
-def _rows(answers: list[Any]) -> tuple[Form, Any]:
+def _answers(mechanism: Callable[..., Any], stack: Any) -> Any:
+    results = _run(mechanism, stack)
+    if not hasattr(results, "__len__") or len(results) != len(stack):
+        raise refuse(
+            "one answer for each world of the stack",
+            type(results).__name__,
+            "Return an array whose first axis is the stack's.",
+            MechanismError,
+        )
+    return results
+
+
+def _rows(answers: Any) -> tuple[Form, Any]:
     """Return the one form of all answers, and their labels (m,) or numbers (m, d)."""
+    if isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf":
+        return flatten(answers[0])[0], flatten(answers)[1].reshape(len(answers), -1)
     kinds = {(type(a), a.shape, a.dtype) for a in answers if isinstance(a, np.ndarray | np.generic)}
     if len(kinds) == 1 and all(isinstance(a, np.ndarray | np.generic) for a in answers):
         form = flatten(answers[0])[0]  # arrays of one shape and type: check them all at once

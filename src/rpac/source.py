@@ -25,8 +25,8 @@ class Source(ABC):
         """The secret, in words, as the first line of a certificate names it."""
 
     @abstractmethod
-    def worlds(self, seed: int) -> list[Any]:
-        """Return the possible secrets, or draws of them for an open distribution."""
+    def worlds(self, seed: int) -> Any:
+        """Return the possible secrets, or draws of them: a list, or an array (first axis)."""
 
     weights: Floats | None = None
 
@@ -201,10 +201,10 @@ class Draws(Source):
         """The secret, in words."""
         return "one draw of an open distribution, known by samples only"
 
-    def worlds(self, seed: int) -> list[Any]:
-        """Return `draws` secrets; equal seeds give equal secrets."""
+    def worlds(self, seed: int) -> Any:
+        """Return `draws` secrets, a list or a stack; equal seeds give equal secrets."""
         if getattr(self.sampler, "takes_stack", False):
-            return list(self.sampler(np.random.default_rng(seed), self.draws))
+            return np.asarray(self.sampler(np.random.default_rng(seed), self.draws))
         seeds = np.random.SeedSequence(seed).spawn(self.draws)
         try:
             return [self.sampler(np.random.default_rng(s)) for s in seeds]
