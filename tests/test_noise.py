@@ -116,7 +116,9 @@ def test_gaussian_noise_on_a_subspace():
     bent = rpac.Outputs([[0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(rpac.InputError, match="a direction without noise"):
         rpac.tabulate(bent, noise)
-    cut = rpac.tabulate(bent, rpac.GaussianNoise.on([[0.6], [0.8]], [4.0], drop=True))
+    kept = rpac.GaussianNoise.on([[0.6], [0.8]], [4.0], drop=True)
+    assert rpac.certify(bent, kept, draws=0).bound < np.log(2)
+    cut = rpac.tabulate(bent, kept)
     assert cut.decode(cut.encode(bent.values)) @ [0.8, -0.6] == pytest.approx(
         [bent.center @ [0.8, -0.6]] * 2
     )

@@ -71,11 +71,12 @@ def test_exports_are_complete_and_sorted():
 def test_import_is_fast_and_light():
     heavy = ["scipy", "jax", "pandas", "joblib", "rich", "narwhals", "matplotlib"]
     probe = (
-        "import sys, time; start = time.process_time(); import rpac; "
+        "import sys, time, numpy; start = time.process_time(); import rpac; "
         f"print(time.process_time() - start, *(m for m in {heavy} if m in sys.modules))"
     )
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", probe]
-    env = os.environ | {"OMP_NUM_THREADS": "1"}  # CPU time: tests beside this one do not count
-    runs = [subprocess.check_output(command, text=True, env=env).split() for _ in range(5)]
+    runs = [subprocess.check_output(command, text=True, env=env).split() for _ in range(7)]
     assert all(len(run) == 1 for run in runs), runs
-    assert min(float(run[0]) for run in runs) < 0.25
+    # CPU seconds beyond NumPy: other tests run beside this one. `make bench` has the whole.
+    assert min(float(run[0]) for run in runs) < 0.15

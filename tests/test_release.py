@@ -45,6 +45,12 @@ def test_the_answer_has_the_form_the_mechanism_returns(mechanism, kind):
         assert release.value.dtype == np.int64
 
 
+def test_a_seed_fixes_the_study_and_never_the_release():
+    first, second = (rpac.privatize(np.mean, PEOPLE, 0.2, seed=3) for _ in range(2))
+    assert first.certificate.noise == second.certificate.noise
+    assert first.value != second.value
+
+
 def test_labels_go_through_a_channel():
     class Flip(rpac.Calibrator):
         def propose(self, outputs, nats):
