@@ -13,9 +13,9 @@ from rpac.calibrate.lattice import LatticeGame, gaussian_start, meet_along_mu
 def test_lattice_optima(truths):
     for case in truths("lattice_optimum"):
         outputs = rpac.Outputs(np.array(case["atoms"]), case["p"])
-        start = time.perf_counter()
+        start = time.process_time()
         noise = rpac.calibrate(outputs, case["budget"])
-        assert time.perf_counter() - start < 3
+        assert time.process_time() - start < 3
         assert noise.power <= 1.005 * case["power"], case["name"]
         assert rpac.certify(outputs, noise, budget=case["budget"]).grade == "proved"
 

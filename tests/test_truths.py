@@ -19,9 +19,9 @@ def test_planning_figure_encloses_the_truth(truths):
     checked = 0
     for case, source, noise in cases(truths):
         outputs = rpac.simulate(source, lambda atom: atom)
-        start = time.perf_counter()
+        start = time.process_time()
         certificate = rpac.certify(outputs, noise)
-        assert time.perf_counter() - start < 3
+        assert time.process_time() - start < 3
         assert not certificate.charged
         assert case["mi"] <= certificate.bound <= 1.02 * case["mi"] + 0.002, case
         assert 0.97 * case["mi"] - 0.002 <= certificate.lower <= case["mi"], case

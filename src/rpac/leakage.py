@@ -35,7 +35,7 @@ FLOOR = 0.01
 """Share of the prior in the decoder behind a lower bound; it keeps log posteriors bounded."""
 _MOST_CELLS = 1 << 26
 _MOST_HEIGHTS = 20_000
-_MOST_SCORES = 2_000_000
+_MOST_SCORES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def grid_leakage(
 
 def default_draws(worlds: int) -> int:
     """Return how many judging draws a certificate makes unless told: about a second's worth."""
-    return int(np.clip(4e7 // worlds, 20_000, 5_000_000))
+    return int(np.clip(4e7 // worlds, 20_000, 4_000_000))
 
 
 def _kernel_evidence(
