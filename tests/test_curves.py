@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rpac
+from rpac.calibrate import meet
 from rpac.calibrate.closed_form import auto_pac_variances
 from rpac.calibrate.dp import analytic_gaussian_sigma
 from rpac.calibrate.methods import METHODS
@@ -75,6 +76,29 @@ def test_curves_start_from_their_neighbours_and_agree_with_single_budgets():
     for budget, noise in zip(budgets, along, strict=True):
         alone = rpac.calibrate(outputs, budget)
         assert noise.power == pytest.approx(alone.power, rel=0.02)
+
+
+def test_a_curve_shares_its_work(monkeypatch):
+    """Eight budgets cost few evaluations, and those between knots keep their certificates."""
+    rng = np.random.default_rng(0)
+    outputs = rpac.Outputs(3 * rng.normal(size=(8, 3))[rng.integers(0, 8, 1_500)]
+                           + 0.5 * rng.normal(size=(1_500, 3)))  # fmt: skip
+    budgets = np.geomspace(0.8, 4.0, 8)
+    counted = []
+    bound = meet.expected_bound
+
+    def counting(*args):
+        counted.append(args)
+        return bound(*args)
+
+    monkeypatch.setattr(meet, "expected_bound", counting)
+    along = rpac.curve(outputs, budgets)
+    assert len(counted) <= 8
+    closed = [rpac.calibrate(outputs, b, "auto-pac").power for b in budgets]
+    assert [n.power <= c for n, c in zip(along, closed, strict=True)] == [True] * 8
+    assert along[-1].power < 0.7 * closed[-1]
+    for budget, noise in zip(budgets[::3], along[::3], strict=True):
+        assert rpac.certify(outputs, rpac.tabulate(outputs, noise)).bound <= budget
 
 
 def test_plot():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +14,8 @@ from rpac._checks import refuse
 from rpac._types import Floats
 from rpac.budget import as_budget
 from rpac.calibrate.base import Calibrator
-from rpac.calibrate.equilibrium import Equilibrium
-from rpac.calibrate.methods import METHODS, calibrate
+from rpac.calibrate.methods import calibrator, exact_noise, needs_no_noise
 from rpac.certificate import Certificate, certify
-from rpac.errors import ExactRelease
 from rpac.noise.base import Noise
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
@@ -87,21 +84,14 @@ class Comparison:
 def curve(
     outputs: Outputs, budgets: Sequence[Any], method: str | Calibrator = "equilibrium"
 ) -> list[Noise | LabelChannel]:
-    """Return the noise of one method at every budget, each solved from its neighbour's answer."""
-    solver = METHODS.get(method, None) if isinstance(method, str) else method
+    """Return the noise of one method at every budget; a method may share work between them."""
+    solver = calibrator(method)
     nats = [as_budget(b).nats(outputs.entropy) for b in budgets]
-    found: dict[int, Noise | LabelChannel] = {}
-    near: Noise | None = None
-    for i in sorted(range(len(nats)), key=lambda i: nats[i]):
-        if isinstance(solver, Equilibrium) and near is not None:
-            found[i] = solver.propose_from(outputs.planning, nats[i], near)
-        else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ExactRelease)
-                found[i] = calibrate(outputs, nats[i], method)
-        noise = found[i]
-        near = noise if isinstance(noise, Noise) and noise.dim > 1 and noise.power > 0 else None
-    return [found[i] for i in range(len(nats))]
+    order = sorted(range(len(nats)), key=nats.__getitem__)
+    noisy = [i for i in order if not needs_no_noise(outputs, nats[i])]
+    along = solver.along(outputs.planning, [nats[i] for i in noisy]) if noisy else []
+    found = dict(zip(noisy, along, strict=True))
+    return [found[i] if i in found else exact_noise(outputs) for i in range(len(nats))]
 
 
 def compare(

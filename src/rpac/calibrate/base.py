@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from rpac.noise.base import Noise
 from rpac.noise.label import LabelChannel
@@ -18,3 +19,7 @@ class Calibrator(ABC):
 
         For draws of an open distribution look only at `outputs.planning`.
         """
+
+    def along(self, outputs: Outputs, budgets: Sequence[float]) -> list[Noise | LabelChannel]:
+        """Return the noise at each of increasing budgets; override it to share work."""
+        return [self.propose(outputs, nats) for nats in budgets]

@@ -8,6 +8,7 @@ among the candidates, so the equilibrium never costs more.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
@@ -15,16 +16,15 @@ import numpy as np
 
 from rpac._checks import refuse
 from rpac._types import Floats
-from rpac.calibrate import gaussian
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.closed_form import AutoPAC, principal
+from rpac.calibrate.covariance import GaussianSearch
 from rpac.calibrate.label import label_equilibrium
 from rpac.calibrate.lattice import LatticeGame, gaussian_start, meet_along_mu
 from rpac.calibrate.meet import meet_tightly
 from rpac.calibrate.product import product_equilibrium
 from rpac.joint import entropy
 from rpac.noise.base import Noise
-from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
@@ -36,8 +36,6 @@ _HALF = 150
 _MOST_HALF = 600
 _MOST_CELLS = 12_000_000
 _TINY_BUDGET = 2e-3
-_MANY = 2_000
-"""Worlds beyond which one start must do."""
 
 
 @final
@@ -68,12 +66,6 @@ class Equilibrium(Calibrator):
 
     def propose(self, outputs: Outputs, nats: float) -> Noise | LabelChannel:
         """Return the noise of least cost found."""
-        return self.propose_from(outputs, nats, None)
-
-    def propose_from(
-        self, outputs: Outputs, nats: float, near: Noise | None
-    ) -> Noise | LabelChannel:
-        """Return the noise of least cost, from the answer at a neighbouring budget if given."""
         if outputs.kind == "label":
             codes = outputs.values[:, 0].astype(int)
             prior = np.asarray(np.bincount(codes, outputs.weights), float)
@@ -85,7 +77,14 @@ class Equilibrium(Calibrator):
             return product_equilibrium(outputs, nats, self.basis, self.utility, self.seed)
         if self.family == "lattice" or (self.family == "auto" and spectrum.size == 1):
             return self._lattice(outputs, nats, basis, spectrum)
-        return self._gaussian(outputs, nats, basis, near)
+        return GaussianSearch(outputs, self.utility, self.seed).at(nats)
+
+    def along(self, outputs: Outputs, budgets: Sequence[float]) -> list[Noise | LabelChannel]:
+        """Return the noise at each of increasing budgets; covariances start from neighbours'."""
+        several = outputs.kind != "label" and outputs.exact and principal(outputs)[1].size > 1
+        if several and self.family in ("auto", "gaussian"):
+            return [*GaussianSearch(outputs, self.utility, self.seed).along(budgets)]
+        return super().along(outputs, budgets)
 
     def _lattice(self, outputs: Outputs, nats: float, basis: Floats, spectrum: Floats) -> Noise:
         if spectrum.size != 1:
@@ -99,7 +98,8 @@ class Equilibrium(Calibrator):
             return baseline  # optimal to a share of `nats`; or all but bare, and endless to refine
         found = self._refined(outputs, nats, basis, math.sqrt(baseline.power))
         if found is None:
-            return meet_tightly(outputs, baseline, nats, self.seed)
+            t = meet_tightly(outputs, baseline, nats, self.seed, slope=nats, most=0.0)
+            return baseline.scaled(math.exp(min(t, 0.0)))
         return found if found.power <= baseline.power else baseline
 
     def _refined(
@@ -133,43 +133,3 @@ class Equilibrium(Calibrator):
                 return None
             step, scale = reach / _HALF, min(scale, reach / 6)
         return None
-
-    def _gaussian(self, outputs: Outputs, nats: float, basis: Floats, near: Noise | None) -> Noise:
-        baseline = AutoPAC().propose(outputs, nats)
-        kept = self._kept(basis)
-        points = (outputs.values - outputs.center) @ kept
-        r = points.shape[1]
-
-        def weight(cov: Floats) -> Floats:
-            return np.asarray(
-                kept.T @ self.utility.weight(kept @ cov @ kept.T + _tiny(kept, cov)) @ kept
-            )
-
-        game = gaussian.Game.of(points, outputs.weights, weight, self.seed)
-        first = kept.T @ baseline.cov @ kept
-        starts = [first] if near is None else [kept.T @ near.cov @ kept]
-        if near is None and len(points) <= _MANY:
-            starts += [np.eye(r) * np.trace(first) / r]
-        starts += gaussian.clean_starts(game, first, nats)
-        found = [gaussian.stationary(game, start, nats) for start in starts]
-        cov = min(found, key=lambda pair: pair[0])[1]
-        variances, turn = np.linalg.eigh(cov)
-        noise = GaussianNoise.on(kept @ turn, variances, drop=r < basis.shape[1])
-        noise = meet_tightly(outputs, noise, nats, self.seed)
-        if noise.drop:
-            return noise
-        costs = [float(np.sum(self.utility.weight(n.cov) * n.cov)) for n in (noise, baseline)]
-        return noise if costs[0] < costs[1] else baseline
-
-    def _kept(self, basis: Floats) -> Floats:
-        """Return the part of the basis that the utility weighs."""
-        weight = basis.T @ self.utility.weight(np.eye(len(basis))) @ basis
-        values, vectors = np.linalg.eigh(weight)
-        if values[0] > 1e-12 * values[-1]:
-            return basis
-        return np.asarray(basis @ vectors[:, values > 1e-12 * values[-1]])
-
-
-def _tiny(kept: Floats, cov: Floats) -> Floats:
-    """A sliver of noise outside the kept directions, so that a covariance can be factored."""
-    return np.asarray(1e-12 * np.trace(cov) * np.eye(len(kept)))

@@ -24,6 +24,10 @@ from rpac.reference.mixture import blocks
 FLOOR = 1e-6
 """Least eigenvalue of the noise, relative to its mean eigenvalue."""
 _ITERATIONS = 40
+_FAR = 0.05
+"""A step of log scale beyond which the leakage after it is not yet known well."""
+_STILL = 1e-2
+"""Relative change at which to stop: near the optimum the cost moves by its square."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,18 @@ def root(matrix: Floats, power: float) -> Floats:
     return np.asarray((vectors * np.maximum(values, floor) ** power) @ vectors.T)
 
 
-def posterior(game: Game, cov: Floats) -> tuple[float, Floats]:
-    """Return estimates of MI and of E[Cov(Z | Y)], (r, r), under noise N(0, cov)."""
+def between(low: Floats, high: Floats, share: float) -> Floats:
+    """Return a covariance between two on the line of their logarithms."""
+    logs = []
+    for cov in (low, high):
+        values, vectors = np.linalg.eigh(cov)
+        logs.append((vectors * np.log(values)) @ vectors.T)
+    values, vectors = np.linalg.eigh((1 - share) * logs[0] + share * logs[1])
+    return np.asarray((vectors * np.exp(values)) @ vectors.T)
+
+
+def posterior(game: Game, cov: Floats) -> tuple[float, Floats, float]:
+    """Return estimates under N(0, cov): MI, E[Cov(Z | Y)], (r, r), and -dMI / dlog scale^2."""
     factor = np.linalg.cholesky(cov)
     u = np.linalg.solve(factor, game.points.T).T
     half, log_p = 0.5 * np.square(u).sum(axis=1), np.log(game.weights)
@@ -89,28 +103,30 @@ def posterior(game: Game, cov: Floats) -> tuple[float, Floats]:
             means += mean.T @ mean
     n = 2 * len(game.worlds)
     second = (game.points * total[:, None]).T @ game.points
-    return densities / n, (second - means) / n
+    error = (second - means) / n
+    return densities / n, error, 0.5 * float(np.sum(np.linalg.inv(cov) * error))
 
 
-def stationary(game: Game, start: Floats, nats: float) -> tuple[float, Floats]:
+def stationary(
+    game: Game, start: Floats, nats: float, iterations: int = _ITERATIONS
+) -> tuple[float, Floats]:
     """Iterate from a start to a stationary covariance; return its cost and itself."""
-    cov, best = start, (math.inf, start)
-    for _ in range(_ITERATIONS):
-        mi, error = posterior(game, cov)
-        slope = 0.5 * float(np.sum(np.linalg.inv(cov) * error))
+    cov, best = start, (True, math.inf, start)
+    for _ in range(iterations):
+        mi, error, slope = posterior(game, cov)
         shift = float(np.clip((mi - nats) / max(slope, 1e-12), -1.0, 1.0))
         at_budget = cov * math.exp(shift)
-        if abs(shift) < 0.05 and game.cost(at_budget) < best[0]:
-            best = (game.cost(at_budget), at_budget)
+        found = (abs(shift) >= _FAR, game.cost(at_budget), at_budget)
+        best = min(best, found, key=lambda triple: triple[:2])
         weight = game.utility(cov)
         to_w, from_w = root(weight, 0.5), root(weight, -0.5)
         shape = from_w @ root(to_w @ error @ to_w, 0.5) @ from_w
         new = _floored(shape * (game.cost(at_budget) / game.cost(shape)))
         change = np.linalg.norm(new - cov) / np.linalg.norm(cov)
         cov = new
-        if change < 2e-3:
+        if change < _STILL:
             break
-    return best
+    return best[1:]
 
 
 def _floored(cov: Floats) -> Floats:

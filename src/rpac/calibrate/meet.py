@@ -97,36 +97,57 @@ def meet_above(outputs: Outputs, noise: GaussianNoise, nats: float) -> GaussianN
     return noise if gap(0.0) <= 0 else noise.scaled(math.exp(meet(gap, 1e-4 * nats, slope=nats)))
 
 
-def meet_tightly(outputs: Outputs, noise: GaussianNoise, nats: float, seed: int) -> GaussianNoise:
-    """Return `noise`, scaled up or down until its expected bound lies just below the budget."""
+def meet_tightly(
+    outputs: Outputs, noise: GaussianNoise, nats: float, seed: int, *, slope: float, most: float
+) -> float:
+    """Return t: `noise` times exp(t), in power, has an expected bound just below the budget.
+
+    Args:
+        outputs: Finite worlds.
+        noise: To be scaled.
+        nats: The budget.
+        seed: Study randomness.
+        slope: An estimate of -dMI / dt.
+        most: A t at which the noise is no longer wanted; where more is needed, some t above it.
+    """
 
     def gap(t: float) -> float:
         return expected_bound(outputs, noise.scaled(math.exp(t)), seed) - nats
 
-    tolerance = 3e-4 if len(outputs.values) <= 1_000 else 2e-3  # well inside the interval
-    slope = min(nats, 0.5 * noise.variances.size)
-    return noise.scaled(math.exp(meet(gap, tolerance * nats, width=1e-3, slope=slope)))
+    tolerance = 3e-4 if len(outputs.values) <= 1_000 else 4e-3  # well inside the interval
+    return meet(gap, tolerance * nats, width=1e-3, slope=slope, most=most)
 
 
 def meet(
-    gap: Callable[[float], float], tolerance: float, width: float = 1e-5, slope: float = 1.0
+    gap: Callable[[float], float],
+    tolerance: float,
+    *,
+    width: float = 1e-5,
+    slope: float = 1.0,
+    most: float = math.inf,
 ) -> float:
     """Return a t with -tolerance <= gap(t) <= 0, or the safe end of a bracket of that width.
 
-    The gap falls with t, at first by about `slope`. Secant steps within a bracket. The answer is
-    a t that was evaluated and found safe: an error of the search costs utility, never the budget.
+    The gap falls with t, at first by about `slope`. Newton steps by the last slope measured, kept
+    well inside the bracket. The answer is a t that was evaluated and found safe: an error of the
+    search costs utility, never the budget. A t beyond `most` is returned without evaluation.
     """
-    at, step, values = 0.0, 1.2, {}
-    low, high = -math.inf, math.inf
+    at, longest, slope = 0.0, 1.2, max(slope, 1e-9)
+    low, high, before = -math.inf, math.inf, (0.0, math.nan)
     for _ in range(60):
-        here = values[at] = gap(at)
+        here = gap(at)
         low, high = (at, high) if here > 0 else (low, at)
         if -tolerance <= here <= 0 or high - low < width:
             break
-        if math.isinf(high) or math.isinf(low):
-            at += step * float(np.clip((here + tolerance / 3) / slope, -1.0, 1.0))
-            step *= 2
-        else:  # aim a third of the tolerance below zero, well inside the bracket
-            share = (values[low] + tolerance / 3) / (values[low] - values[high])
-            at = low + (high - low) * min(max(share, 0.05), 0.95)
+        if at != before[0]:
+            measured = (before[1] - here) / (at - before[0])
+            slope = float(np.clip(measured, slope / 4, slope * 4))
+        before = (at, here)
+        at += float(np.clip((here + tolerance / 2) / slope, -longest, longest))
+        longest *= 2
+        if math.isfinite(high - low):
+            room = 0.05 * (high - low)
+            at = min(max(at, low + room), high - room)
+        elif at > most:
+            return at
     return high

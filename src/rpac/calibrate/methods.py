@@ -60,17 +60,12 @@ def calibrate(
     >>> rpac.calibrate(rpac.Outputs([-1.0, 1.0]), 0.5, method="auto-pac")
     GaussianNoise(dim=1, power=0.58...)
     """
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise refuse(f"a method among {sorted(METHODS)}", repr(method), "Or a Calibrator.")
-        method = METHODS[method]
-    if not isinstance(method, Calibrator):
-        raise refuse("a method's name or a Calibrator", repr(method), "Subclass rpac.Calibrator.")
+    method = calibrator(method)
     limit = as_budget(budget)
     nats = limit.nats(outputs.entropy)
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
         return worst_unit_noise(outputs, limit)
-    if outputs.exact and 0 < entropy(distinct(outputs.values, outputs.weights)[1]) <= nats:
+    if needs_no_noise(outputs, nats):
         warnings.warn(
             f"The budget of {nats:.4g} nats is at or above the entropy of the outputs: no noise is "
             f"needed. Releasing them bare takes allow_exact=True.",
@@ -79,6 +74,22 @@ def calibrate(
         )
         return exact_noise(outputs)
     return method.propose(outputs.planning, nats)
+
+
+def calibrator(method: str | Calibrator) -> Calibrator:
+    """Return the calibrator of a name, or the one given."""
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise refuse(f"a method among {sorted(METHODS)}", repr(method), "Or a Calibrator.")
+        return METHODS[method]
+    if not isinstance(method, Calibrator):
+        raise refuse("a method's name or a Calibrator", repr(method), "Subclass rpac.Calibrator.")
+    return method
+
+
+def needs_no_noise(outputs: Outputs, nats: float) -> bool:
+    """Tell whether a bare release stays within the budget."""
+    return outputs.exact and 0 < entropy(distinct(outputs.values, outputs.weights)[1]) <= nats
 
 
 def exact_noise(outputs: Outputs) -> GridNoise | LabelChannel:
