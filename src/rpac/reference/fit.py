@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
 from rpac._types import Floats, Ints
 from rpac.leakage import grid_kernel, open_bound
 from rpac.noise.grid import GridNoise
-from rpac.noise.lattice import LatticeNoise
 from rpac.reference.gaussian import GaussianReference
 from rpac.reference.table import TableReference, convolve
 
@@ -26,17 +21,22 @@ def fit_reference(
 ) -> GaussianReference | TableReference:
     """Return the reference that judged best on a part of these draws, refitted on all of them."""
     half = len(codes) // 2
-    proposals: list[Callable[[Ints], GaussianReference | TableReference]]
-    proposals = [partial(_gaussian, noise=noise)]
     cells = [int(h - low) + axis.dense.size for low, h, axis in zip(*box, noise.axes, strict=True)]
-    if max(cells) <= _MOST_CELLS:
-        proposals += [partial(_tables, noise=noise, box=box, floor=f) for f in _FLOORS]
-    best, least = proposals[0], math.inf
-    for propose in proposals:
-        bound = open_bound(codes[half:], noise, propose(codes[:half]), box, delta)
+    floors = _FLOORS if max(cells) <= _MOST_CELLS else ()
+
+    def judged(reference: GaussianReference | TableReference) -> float:
+        return open_bound(codes[half:], noise, reference, box, delta)
+
+    least = judged(_gaussian(codes[:half], noise))
+    chosen = None
+    parts = _smoothed(codes[:half], noise, box) if floors else []
+    for floor in floors:
+        bound = judged(_tables(parts, noise, box, floor))
         if bound < least:
-            best, least = propose, bound
-    return best(codes)
+            chosen, least = floor, bound
+    if chosen is None:
+        return _gaussian(codes, noise)
+    return _tables(_smoothed(codes, noise, box), noise, box, chosen)
 
 
 def _gaussian(codes: Ints, noise: GridNoise) -> GaussianReference:
@@ -45,18 +45,21 @@ def _gaussian(codes: Ints, noise: GridNoise) -> GaussianReference:
     return GaussianReference(points.mean(axis=0), cov)
 
 
-def _tables(codes: Ints, noise: GridNoise, box: Box, floor: float) -> TableReference:
-    """Smooth the draws with the noise itself, and mix in a floor wider than the noise."""
-    lows, masses = [], []
+def _smoothed(codes: Ints, noise: GridNoise, box: Box) -> list[tuple[Floats, Floats]]:
+    """Return for each axis the draws smoothed with the noise itself, and a floor wider than it."""
+    parts = []
     for c, axis in enumerate(noise.axes):
-        lows.append(int(box[0][c] + axis.offsets[0]))
-        masses.append(_mass(codes[:, c] - box[0][c], int(box[1][c] - box[0][c]), axis, floor))
-    return TableReference(lows, masses)
+        here, last = codes[:, c] - box[0][c], int(box[1][c] - box[0][c])
+        law = convolve(np.bincount(here, minlength=last + 1) / here.size, axis.dense)
+        y = np.arange(law.size) + axis.offsets[0]
+        spread = float(here.var()) + float(axis.cov[0, 0]) / axis.step**2
+        wide = np.exp(-0.5 * np.square(y - here.mean()) / spread)
+        parts.append((np.maximum(law, 0), 0.9 * wide / wide.sum() + 0.1 / law.size))
+    return parts
 
 
-def _mass(codes: Ints, last: int, axis: LatticeNoise, floor: float) -> Floats:
-    law = np.maximum(convolve(np.bincount(codes, minlength=last + 1) / codes.size, axis.dense), 0)
-    y = np.arange(law.size) + axis.offsets[0]
-    spread = float(codes.var()) + float(axis.cov[0, 0]) / axis.step**2
-    wide = np.exp(-0.5 * np.square(y - codes.mean()) / spread)
-    return np.asarray((1 - floor) * law + floor * (0.9 * wide / wide.sum() + 0.1 / law.size))
+def _tables(
+    parts: list[tuple[Floats, Floats]], noise: GridNoise, box: Box, floor: float
+) -> TableReference:
+    lows = [int(low + axis.offsets[0]) for low, axis in zip(box[0], noise.axes, strict=True)]
+    return TableReference(lows, [(1 - floor) * law + floor * wide for law, wide in parts])
