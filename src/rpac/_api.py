@@ -15,10 +15,12 @@ from rpac.calibrate.methods import calibrate
 from rpac.certificate import Certificate, certify
 from rpac.errors import (
     BudgetExceeded,
+    BudgetSpent,
     CertificateError,
     ContractError,
     ExactRelease,
     InputError,
+    LedgerError,
     MechanismError,
     RpacError,
 )
@@ -34,6 +36,7 @@ LATER = {
     "Comparison": "rpac.curves",
     "DPGaussian": "rpac.calibrate.dp",
     "DPLaplace": "rpac.calibrate.dp",
+    "Ledger": "rpac.ledger",
     "compare": "rpac.curves",
     "contracts": "rpac.contracts",
     "curve": "rpac.curves",
@@ -44,6 +47,7 @@ __all__ = [
     "AutoPAC",
     "Bits",
     "BudgetExceeded",
+    "BudgetSpent",
     "Calibrator",
     "Certificate",
     "CertificateError",
@@ -60,6 +64,7 @@ __all__ = [
     "Isotropic",
     "LabelChannel",
     "LatticeNoise",
+    "LedgerError",
     "MechanismError",
     "MixtureReference",
     "Nats",

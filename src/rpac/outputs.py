@@ -12,6 +12,7 @@ from rpac._checks import array, digest, probabilities, refuse
 from rpac._form import Form
 from rpac._types import Bools, Floats, Ints, Json
 from rpac.joint import entropy
+from rpac.sealed import Sealed
 
 if TYPE_CHECKING:
     from rpac.noise.grid import GridNoise
@@ -20,7 +21,7 @@ Kind: TypeAlias = Literal["real", "count", "label"]
 
 
 @final
-class Outputs:
+class Outputs(Sealed):
     """The outputs of a mechanism on m worlds, with the prior on those worlds.
 
     Integer arrays are counts (their lattice has step 1); text, or `kind="category"`, are labels;
@@ -140,13 +141,6 @@ class Outputs:
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
-
-    def __reduce__(self) -> Any:
-        raise refuse(
-            "outputs that stay in this process",
-            "an attempt to pickle them",
-            "They are sealed; save the certificate instead.",
-        )
 
 
 def _kind_of(raw: Any, kind: str | None) -> Kind:

@@ -87,9 +87,14 @@ class LatticeNoise(Noise):
         return out
 
     @property
+    def mean(self) -> float:
+        """E B."""
+        return self.step * float(self.weights @ self.offsets)
+
+    @property
     def cov(self) -> Floats:
         """Variance, (1, 1)."""
-        mean = float(self.weights @ self.offsets)
+        mean = self.mean / self.step
         return np.array([[self.step**2 * float(self.weights @ np.square(self.offsets - mean))]])
 
     @property
