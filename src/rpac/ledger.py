@@ -102,10 +102,10 @@ class Ledger:
         self.verify(0 if head[0] <= _SOON else head[0] - _PAGE)
 
     def _found(self, cap: int | None) -> None:
-        if cap is None:
-            raise refuse("a budget for a new ledger", "none", 'Ledger("ledger.db", budget=1.0).')
         if self._anchor is not None and self._anchor.read() is not None:
             raise damaged("an anchor without entries")
+        if cap is None:
+            raise refuse("a budget for a new ledger", "none", 'Ledger("ledger.db", budget=1.0).')
         self._store.put(Account("ledger", "", cap, 0, ""))
         opening = {"schema": SCHEMA, "ledger": secrets.token_hex(16), "cap": cap}
         self._append("open", opening, (-1, ""), None)
@@ -288,8 +288,8 @@ class Ledger:
             for entry in self.entries(since):
                 last = entry["hash"]
                 rebook(book, entry)
-            if last != head:
-                raise damaged("a head that is not the last entry")
+            if last != head or not self._store.sound():
+                raise damaged("a head that is not the last entry, or a broken file")
             rows = self._store.rows("SELECT kind, name FROM rpac_accounts")
             accounts = [self._store.account(*row) for row in rows]
             found = {(a.kind, a.name): [a.spent, -1 if a.cap is None else a.cap] for a in accounts}

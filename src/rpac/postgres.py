@@ -37,8 +37,10 @@ class PostgresStore(Store):
     def connect(self) -> None:
         """Connect; commits wait for the disk."""
         self._db = self._psycopg.connect(self._url, autocommit=True)
+        self._pid = os.getpid()
         self.rows("SET synchronous_commit = on")
         if self.rows("SHOW fsync")[0][0] != "on":
+            self.close()
             raise OSError("a server that does not synchronise its disk")
 
     def create(self) -> None:

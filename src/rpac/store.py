@@ -60,9 +60,16 @@ class Store(ABC):
     def close(self) -> None:
         """Let go of the connection."""
 
+    def sound(self) -> bool:
+        """Whether the database finds itself intact, where it can tell."""
+        return True
+
     def turn(self) -> contextlib.AbstractContextManager[None]:
         """Wait for a turn, where the database does not see to fairness itself."""
         return contextlib.nullcontext()
+
+    def __del__(self) -> None:
+        self.close()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -71,7 +78,6 @@ class Store(ABC):
             try:
                 if self._pid != os.getpid():  # a connection does not survive a fork
                     self.connect()
-                    self._pid = os.getpid()
                 yield
             except self.failures as error:
                 raise refuse(
@@ -152,9 +158,10 @@ class SqliteStore(Store):
         self._db = sqlite3.connect(
             self._path, isolation_level=None, timeout=60, check_same_thread=False
         )
-        mode = self.rows("PRAGMA journal_mode=WAL")[0][0]
-        if mode != "wal":
-            raise OSError(f"journal mode {mode}")
+        self._pid = os.getpid()
+        if self.rows("PRAGMA journal_mode=WAL")[0][0] != "wal":
+            self.close()
+            raise OSError("no write-ahead log")
         self.rows("PRAGMA synchronous=FULL")
 
     def create(self) -> None:
@@ -174,6 +181,10 @@ class SqliteStore(Store):
     def begin(self) -> None:
         """Begin with the write lock."""
         self.rows("BEGIN IMMEDIATE")
+
+    def sound(self) -> bool:
+        """Check pages and indices."""
+        return bool(self.rows("PRAGMA integrity_check")[0][0] == "ok")
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
         """Wait for a turn at the lock file."""
