@@ -155,7 +155,7 @@ def _dies(where, key, point):
     elif point == "after the commit":
         ledger._remember = die
     elif point == "in the anchor's write":
-        os.fdatasync = die
+        os.pwrite = die
     draw = die if point == "at the draw" else (lambda: (os.urandom(8).hex(), b""))
     ledger.spend(UNIT / 1e9, key=key, draw=draw)
     assert anchor is not None

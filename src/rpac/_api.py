@@ -37,6 +37,7 @@ LATER = {
     "DPGaussian": "rpac.calibrate.dp",
     "DPLaplace": "rpac.calibrate.dp",
     "Ledger": "rpac.ledger",
+    "Session": "rpac.session",
     "compare": "rpac.curves",
     "contracts": "rpac.contracts",
     "curve": "rpac.curves",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
@@ -97,6 +98,13 @@ class Outputs(Sealed):
     def judging(self) -> Floats:
         """The (n, d) draws that only a certificate sees: the second half."""
         return self.values[len(self.values) // 2 :]
+
+    def under(self, weights: Floats) -> Outputs:
+        """Return the same outputs under another prior, such as a posterior."""
+        other = copy(self)
+        other.weights = probabilities(weights, "weights", size=len(self.values), positive=True)
+        other.__dict__.pop("digest", None)
+        return other
 
     def rebuild(self, values: Floats) -> Any:
         """Return a (d,) vector in the form that the mechanism returns."""

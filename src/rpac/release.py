@@ -158,7 +158,8 @@ def privatize(
     request = digest(outputs.digest, repr(budget), name, str(secret is None))
     known = None if ledger is None else ledger.find(key, request)
     if known is not None:
-        return reveal(outputs, known.answer, known)
+        made = Certificate.from_json(known.answer["certificate"])
+        return reveal(outputs, known.answer, made, known)
     law = _law(outputs, budget, method)
     if ledger is not None and outputs.exact and type(law) is GridNoise and len(law.axes) > 1:
         earlier = certificate._ATTEMPTS.get(outputs.digest, 0)
@@ -174,22 +175,19 @@ def privatize(
     def draw() -> tuple[Json, bytes]:
         codes = fresh.open() if fresh is not None else _drawn(outputs, law, worlds)
         numbers = add_noise(codes, law, allow_exact=allow_exact)
-        return answer(outputs, law, numbers, made), b""
+        return answer(outputs, law, numbers) | {"certificate": made.to_json()}, b""
 
     if ledger is None:
-        return reveal(outputs, draw()[0], None)
+        return reveal(outputs, draw()[0], made, None)
     receipt = ledger.spend(charge(made), key=key, request=request, line=line, draw=draw)
-    return reveal(outputs, receipt.answer, receipt)
+    return reveal(outputs, receipt.answer, made, receipt)
 
 
-def answer(
-    outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats, made: Certificate
-) -> Json:
-    """Return what is stored and revealed: released numbers, half-widths and certificate."""
-    stored: Json = {"numbers": numbers.tolist(), "certificate": made.to_json()}
+def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> Json:
+    """Return what is stored and revealed: the released numbers, and half-widths of intervals."""
+    stored: Json = {"numbers": numbers.tolist()}
     if isinstance(law, GridNoise):
-        variances = np.array([axis.cov[0, 0] for axis in law.axes])
-        noise = np.square(law.basis) @ variances
+        noise = np.square(law.basis) @ law.axis_variances
         plan = outputs.planning
         spread = plan.weights @ np.square(plan.values - plan.weights @ plan.values)
         wide = _NORMAL if law.gaussian else _ANY
@@ -200,7 +198,7 @@ def answer(
     return stored
 
 
-def reveal(outputs: Outputs, stored: Json, receipt: Receipt | None) -> Release:
+def reveal(outputs: Outputs, stored: Json, made: Certificate, receipt: Receipt | None) -> Release:
     """Return the release that is stored: the same for the first call and for every retry."""
     numbers = np.array(stored["numbers"])
     intervals: list[Any] = [None, None]
@@ -212,7 +210,6 @@ def reveal(outputs: Outputs, stored: Json, receipt: Receipt | None) -> Release:
             outputs.rebuild(side)
             for side in ((np.floor(low), np.ceil(high)) if whole else (low, high))
         )
-    made = Certificate.from_json(stored["certificate"])
     return Release(outputs.rebuild(numbers), made, receipt, *intervals)
 
 

@@ -39,6 +39,7 @@ class Store(ABC):
 
     def __init__(self) -> None:
         self._lock, self._pid = threading.RLock(), -1
+        self._kept: list[Any] = []
 
     @abstractmethod
     def connect(self) -> None:
@@ -77,6 +78,7 @@ class Store(ABC):
         with self._lock:
             try:
                 if self._pid != os.getpid():  # a connection does not survive a fork
+                    self._kept.append(getattr(self, "_db", None))  # nor may the child close it
                     self.connect()
                 yield
             except self.failures as error:
