@@ -24,6 +24,7 @@ from rpac.errors import (
     MechanismError,
     RpacError,
 )
+from rpac.guard import guarded
 from rpac.noise import GaussianNoise, GridNoise, LabelChannel, LatticeNoise, Noise, tabulate
 from rpac.outputs import Outputs
 from rpac.reference import GaussianReference, MixtureReference, Reference, TableReference
@@ -88,6 +89,7 @@ __all__ = [
     "advantage",
     "calibrate",
     "certify",
+    "guarded",
     "privatize",
     "selectivity",
     "simulate",

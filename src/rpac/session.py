@@ -55,7 +55,8 @@ class Session:
         ledger: The books; every answer is charged and written before it is revealed.
         store: File that keeps the drawn world, sealed, so that the session survives a restart:
             opened again with the same source, ledger and store it goes on. Needs a ledger.
-        method: Calibrator of the noise; "auto-pac" is the fast one. Labels use "equilibrium".
+        method: Calibrator for single numbers. Several numbers get Auto-PAC noise, whose bound has
+            no sampling error; labels the equilibrium.
 
     Guarantees:
         The questions may depend on all earlier answers. In every transcript the charges sum to
@@ -255,7 +256,7 @@ class Session:
             channel = calibrate(posterior, Nats(_within(posterior, nats)), "equilibrium")
             assert isinstance(channel, LabelChannel)
             return channel, outputs.values.astype(np.int64)
-        if outputs.dim > 1 and self._method == "auto-pac":
+        if outputs.dim > 1:
             law = posterior_auto_pac(outputs, weights, nats)
         else:
             posterior = outputs.under(weights)
