@@ -217,8 +217,8 @@ def main() -> None:
     if want("precision"):
         off, ours, naive = precision(10**6)
         print(f"- 10^6 releases: {off} off the grid; low-bit attack {ours[0]:.4f} against "
-              f"threshold {ours[1]:.4f} (s.e. {ours[2]:.4f}); naive float noise {naive[0]:.4f} against "
-              f"{naive[1]:.4f}")  # fmt: skip
+              f"threshold {ours[1]:.4f} (s.e. {ours[2]:.4f}); naive float noise {naive[0]:.4f} "
+              f"against {naive[1]:.4f}")  # fmt: skip
     if want("table"):
         found, rate = table_test(10**7, 1.01)
         print(f"- 10^7 draws: p = {found[0]:.3g}; power x 1.01 and / 1.01: p = {found[1]:.2g}, "
