@@ -401,6 +401,11 @@ def test_nano_nats_are_conserved_exactly(amounts):
     assert Fraction(nats_text(whole)) * 10**9 == whole
 
 
+def test_caps_are_rounded_down(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=2.5e-9) as ledger:
+        assert ledger.remaining == 2e-9
+
+
 def test_small_and_odd_numbers():
     assert math.ceil(exact_nano(5e-324)) == 1
     assert math.ceil(exact_nano(np.float64(0.001))) == 10**6

@@ -189,6 +189,27 @@ def test_the_type_of_a_release_does_not_depend_on_the_fresh_draw(monkeypatch):
     assert isinstance(outputs.rebuild(fresh), int)
 
 
+def test_labels_are_changed_as_often_as_the_channel_says():
+    channel = rpac.LabelChannel.randomized_response(2, 0.7)
+    kept = np.mean([add_noise(np.array([1]), channel)[0] for _ in range(4_000)])
+    assert kept == pytest.approx(0.7, abs=5 * np.sqrt(0.21 / 4_000))
+
+
+def test_an_open_distribution_is_judged_on_new_draws_every_time(monkeypatch):
+    seeds = []
+
+    def stop(source, mechanism, n_jobs, seed):
+        seeds.append(seed)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpac.release.simulate", stop)
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            rpac.privatize(lambda x: x, source, 0.5)
+    assert len(set(seeds)) == 3
+
+
 # --- with books -----------------------------------------------------------------------------
 
 
@@ -227,19 +248,11 @@ def test_a_retry_returns_the_same_answer_for_nothing(ledger, folder):
              lambda x: pd.DataFrame({"a": x.mean(axis=0)})]  # fmt: skip
     for i, form in enumerate(forms):
         method = "equilibrium" if i == 3 else "auto-pac"
-        ask = lambda: rpac.privatize(  # noqa: E731
-            form,
-            PEOPLE,
-            0.1,
-            ledger=ledger,
-            key=f"{i}",
-            method=method,  # noqa: B023
-        )
-        first, spent = ask(), ledger.spent
+        settings = {"key": f"{i}", "method": method}
+        first = rpac.privatize(form, PEOPLE, 0.1, ledger=ledger, **settings)
+        spent = ledger.spent
         with rpac.Ledger(f"{folder}/l.db", dataset="people", analyst="ann") as ledger_again:
-            again = rpac.privatize(
-                form, PEOPLE, 0.1, ledger=ledger_again, key=f"{i}", method=method
-            )
+            again = rpac.privatize(form, PEOPLE, 0.1, ledger=ledger_again, **settings)
         assert str(again) == str(first)
         assert again.certificate.to_json() == first.certificate.to_json()
         assert again.receipt == first.receipt

@@ -111,6 +111,7 @@ def test_noise_never_vanishes_when_the_posterior_is_sure():
             assert release.certificate.noise["power"] > 0
             assert np.isfinite(release.value).all()
         assert np.exp(session._log_posterior).max() > 0.99
+        assert session._log_posterior.argmax() == session._world.open()  # one world throughout
         one = session.ask(lambda x: x, 0.3)
         assert one.certificate.bound <= 0.3
         assert session.ask(lambda x: "ab"[x % 2], 0.3).certificate.bound <= 0.3
@@ -198,6 +199,15 @@ def test_the_drawn_world_is_in_no_public_place(ledger, folder):
     session = Session(SOURCE, 2.0, ledger)  # without a store nothing is left to erase
     session.close()
     assert [e["kind"] for e in ledger.entries()][-2:] == ["session", "close"]
+
+
+def test_a_state_that_was_changed_is_refused(ledger, folder):
+    store = f"{folder}/session"
+    session = Session(SOURCE, 2.0, ledger, store=store)
+    with ledger._store.exclusive():
+        ledger._store.keep_state(session.id, np.log(np.full(16, 1 / 16)).tobytes()[::-1])
+    with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
+        Session(SOURCE, 2.0, ledger, store=store)
 
 
 def test_many_sessions_are_reopened_as_they_were(database):
