@@ -40,7 +40,7 @@ FAULTS = [
     ("ugly noise cut off", "release.py", DRAW,
      "codes + np.clip(law.at(system_uniforms(1, len(law.axes)))[0], -900, 900)", POWER),
     ("noise that depends on the secret", "release.py", DRAW,
-     DRAW.replace("law.at", "(1 + np.abs(codes) % 2) * law.at"), POWER),
+     DRAW.replace("law.at", "(1 + (codes != 0)) * law.at"), POWER),
     ("noise of one axis used for all", "release.py", DRAW,
      "codes + law.at(np.repeat(system_uniforms(1, 1), len(law.axes), axis=1))[0]",
      "tests/test_faults.py::test_axes_have_noise_of_their_own"),
