@@ -14,7 +14,8 @@ from scipy.stats import chisquare
 import rpac
 from rpac import certificate
 from rpac._content import fingerprint
-from rpac.release import add_noise, answer, charge, draw_world, reveal
+from rpac.release import add_noise, charge, draw_world
+from rpac.reveal import answer, reveal
 from rpac.sealed import SealedValue, publish
 from rpac.simulate import answer_on_fresh_draw
 

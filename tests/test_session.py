@@ -9,7 +9,8 @@ import pytest
 import session as long_run  # benchmarks/session.py, with smaller counts
 
 import rpac
-from rpac.session import Session, bound_under, posterior_auto_pac, stacked, updated
+from rpac.calibrate.posterior import posterior_auto_pac, stacked
+from rpac.session import Session, bound_under, updated
 
 SOURCE = rpac.Worlds(list(range(16)))
 RNG = np.random.default_rng(0)

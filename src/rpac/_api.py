@@ -28,7 +28,8 @@ from rpac.guard import guarded
 from rpac.noise import GaussianNoise, GridNoise, LabelChannel, LatticeNoise, Noise, tabulate
 from rpac.outputs import Outputs
 from rpac.reference import GaussianReference, MixtureReference, Reference, TableReference
-from rpac.release import Release, privatize
+from rpac.release import privatize
+from rpac.reveal import Release
 from rpac.simulate import simulate, vectorized
 from rpac.source import Draws, Source, Subsets, Worlds
 from rpac.utility import Smooth, SquaredError, Utility, Weighted, selectivity
