@@ -15,17 +15,21 @@ from rpac.calibrate.methods import calibrate
 from rpac.certificate import Certificate, certify
 from rpac.errors import (
     BudgetExceeded,
+    BudgetSpent,
     CertificateError,
     ContractError,
     ExactRelease,
     InputError,
+    LedgerError,
     MechanismError,
     RpacError,
 )
+from rpac.guard import guarded
 from rpac.noise import GaussianNoise, GridNoise, LabelChannel, LatticeNoise, Noise, tabulate
 from rpac.outputs import Outputs
 from rpac.reference import GaussianReference, MixtureReference, Reference, TableReference
-from rpac.release import Release, privatize
+from rpac.release import privatize
+from rpac.reveal import Release
 from rpac.simulate import simulate, vectorized
 from rpac.source import Draws, Source, Subsets, Worlds
 from rpac.utility import Smooth, SquaredError, Utility, Weighted, selectivity
@@ -34,6 +38,8 @@ LATER = {
     "Comparison": "rpac.curves",
     "DPGaussian": "rpac.calibrate.dp",
     "DPLaplace": "rpac.calibrate.dp",
+    "Ledger": "rpac.ledger",
+    "Session": "rpac.session",
     "compare": "rpac.curves",
     "contracts": "rpac.contracts",
     "curve": "rpac.curves",
@@ -44,6 +50,7 @@ __all__ = [
     "AutoPAC",
     "Bits",
     "BudgetExceeded",
+    "BudgetSpent",
     "Calibrator",
     "Certificate",
     "CertificateError",
@@ -60,6 +67,7 @@ __all__ = [
     "Isotropic",
     "LabelChannel",
     "LatticeNoise",
+    "LedgerError",
     "MechanismError",
     "MixtureReference",
     "Nats",
@@ -82,6 +90,7 @@ __all__ = [
     "advantage",
     "calibrate",
     "certify",
+    "guarded",
     "privatize",
     "selectivity",
     "simulate",

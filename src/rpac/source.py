@@ -7,11 +7,13 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, count, probabilities, refuse
+from rpac._checks import array, count, digest, probabilities, refuse
+from rpac._content import fingerprint
 from rpac._types import Bools, Floats
 from rpac.errors import MechanismError
 
@@ -27,6 +29,16 @@ class Source(ABC):
     @abstractmethod
     def worlds(self, seed: int) -> Any:
         """Return the possible secrets, or draws of them: a list, or an array (first axis)."""
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """Hash of the content: other data are another version."""
+
+    @property
+    def secret(self) -> str:
+        """Hash of what is drawn, and with which prior: nats of different secrets do not add."""
+        return digest(self.statement, np.zeros(0) if self.weights is None else self.weights)
 
     weights: Floats | None = None
 
@@ -61,6 +73,11 @@ class Worlds(Source):
     def statement(self) -> str:
         """The secret, in words."""
         return f"which of {len(self.secrets)} worlds was drawn"
+
+    @cached_property
+    def version(self) -> str:
+        """Hash of the list of secrets."""
+        return fingerprint(self.secrets)
 
     def worlds(self, seed: int) -> list[Any]:
         """Return the secrets."""
@@ -134,6 +151,16 @@ class Subsets(Source):
             f"(every unit is in with probability 1/2)"
         )
 
+    @cached_property
+    def version(self) -> str:
+        """Hash of the data."""
+        return fingerprint(self._data)
+
+    @cached_property
+    def secret(self) -> str:
+        """Hash of who is in which world."""
+        return digest(self.statement, self.masks, self._owner)
+
     def worlds(self, seed: int) -> list[Any]:
         """Return the m half-samples, each of the kind that `data` is."""
         return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
@@ -200,6 +227,12 @@ class Draws(Source):
     def statement(self) -> str:
         """The secret, in words."""
         return "one draw of an open distribution, known by samples only"
+
+    @property
+    def version(self) -> str:
+        """Hash of the sampler's name and the bounds: a sampler has no content to hash."""
+        name = getattr(self.sampler, "__qualname__", type(self.sampler).__qualname__)
+        return digest(name, *self.clip)
 
     def worlds(self, seed: int) -> Any:
         """Return `draws` secrets, a list or a stack; equal seeds give equal secrets."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -56,12 +57,17 @@ class GridNoise(Noise):
         """Number of output coordinates, d."""
         return int(self.basis.shape[0])
 
-    @property
+    @cached_property
     def steps(self) -> Floats:
         """Grid spacing of each axis, (r,)."""
         return np.array([axis.step for axis in self.axes])
 
-    @property
+    @cached_property
+    def shared(self) -> bool:
+        """Whether all axes draw from one table."""
+        return all(axis.law is self.axes[0].law for axis in self.axes)
+
+    @cached_property
     def scales(self) -> Floats:
         """Scale of each discrete Gaussian axis in steps, (r,); NaN for other tables."""
         return np.array([axis.scale or np.nan for axis in self.axes])
@@ -69,15 +75,24 @@ class GridNoise(Noise):
     @property
     def cov(self) -> Floats:
         """Covariance, (d, d)."""
-        variances = np.array([axis.cov[0, 0] for axis in self.axes])
-        return np.asarray((self.basis * variances) @ self.basis.T)
+        return np.asarray((self.basis * self.axis_variances) @ self.basis.T)
 
     @property
+    def axis_variances(self) -> Floats:
+        """Variance of the noise on each axis, (r,)."""
+        return np.asarray(np.square(self.steps) * [axis.law.variance for axis in self.axes])
+
+    @property
+    def mean(self) -> Floats:
+        """E B, (d,)."""
+        return np.asarray(self.basis @ (self.steps * [axis.law.mean for axis in self.axes]))
+
+    @cached_property
     def power(self) -> float:
         """E ||B||^2."""
         return float(sum(axis.power for axis in self.axes))
 
-    @property
+    @cached_property
     def gaussian(self) -> bool:
         """Whether every axis is a discrete Gaussian."""
         return all(axis.scale is not None for axis in self.axes)
@@ -112,6 +127,8 @@ class GridNoise(Noise):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the (n, r) integer noise that (n, r) uniform integers select."""
+        if self.shared:
+            return self.axes[0].at(uniforms)
         return np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(self.axes)], axis=1)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
@@ -127,7 +144,12 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        key = digest(self.basis, self.center, *(a.describe()["digest"] for a in self.axes))
+        laws = " ".join(
+            {axis.law.digest: "" for axis in self.axes}
+            if self.shared
+            else (axis.law.digest for axis in self.axes)
+        )
+        key = digest(self.basis, self.center, self.steps, self.scales, laws)
         return {
             "family": "grid",
             "dim": self.dim,
