@@ -25,12 +25,15 @@ class Form:
         layout: Shape, keys or columns; equal for all worlds, or the mechanism is refused.
         whole: Whether the numbers are integers.
         rebuild: Turns a (d,) vector into an answer of this form.
+        scale: Public factor, a number or (d,), from a world's numbers to those of all units:
+            sums and counts over a half-sample are doubled. `rebuild` applies it.
     """
 
     name: str
     layout: tuple[Any, ...]
     whole: bool
     rebuild: Callable[[Floats], Any]
+    scale: Any = 1.0
 
 
 def flatten(answer: Any) -> tuple[Form, Any]:

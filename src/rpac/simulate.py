@@ -48,7 +48,8 @@ def simulate(
         mechanism: Any callable of one secret. It returns a number, a label (text), an array, a
             dict of numbers or a data frame of numbers, of one shape in all worlds. If it has a
             parameter `rng` it gets a generator of its own for each world: a world is then
-            secret and seed together.
+            secret and seed together. If it has a method `announce(source)`, that is asked first:
+            it refuses a source it cannot read, and returns the `Form` of its answers, or None.
         n_jobs: Processes, as joblib counts them.
         seed: Study randomness; equal seeds give equal outputs, whatever `n_jobs`.
 
@@ -64,8 +65,11 @@ def simulate(
         )
     if not callable(mechanism):
         raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
+    announced = mechanism.announce(source) if hasattr(mechanism, "announce") else None
     worlds = source.worlds(count(seed, "seed", least=0))
-    return evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
+    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
+    outputs.form = announced or outputs.form
+    return outputs
 
 
 def evaluate(

@@ -68,6 +68,17 @@ class Worlds(Source):
 
 
 @final
+class Pool:
+    """Units known by number alone: a world of `Subsets(Pool(n))` is a (n,) mask of who is in."""
+
+    def __init__(self, size: int) -> None:
+        self.size = count(size, "size", least=0)
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@final
 class Subsets(Source):
     """Balanced half-samples: each world holds half of the units, each unit half of the worlds.
 
@@ -75,7 +86,8 @@ class Subsets(Source):
     the source is all of them.
 
     Args:
-        data: An array (rows first), a list, or any data frame that narwhals knows.
+        data: An array (rows first), a list, any data frame that narwhals knows, a DuckDB
+            relation, the path of a CSV or Parquet file, or a `Pool`.
         unit: Column that says whose row it is; rows with equal entries move together. "rows":
             every row is a unit of its own, as in arrays and lists without `unit`. Data frames
             must say which.
@@ -85,19 +97,25 @@ class Subsets(Source):
     Attributes:
         masks: (m, units) True where a unit is in a world.
         units: (units,) the distinct entries of the unit column, or row numbers.
+        frame: The table as a narwhals frame; None where `data` is none.
     """
 
+    rate = 0.5
+    """Probability that a unit is in the drawn world: public, the same for all."""
+
     def __init__(self, data: Any, unit: Any = None, worlds: int = 512, seed: int = 0) -> None:
-        self._frame = hasattr(data, "columns") or hasattr(data, "column_names")
-        self._data: Any = data if self._frame or isinstance(data, np.ndarray) else list(data)
-        if unit is None and self._frame:
+        self.frame = _frame_of(data)
+        kept = self.frame is not None or isinstance(data, np.ndarray | Pool)
+        self._data: Any = data if kept else list(data)
+        if unit is None and self.frame is not None:
             raise refuse(
                 "the `unit` column of a data frame",
                 "none",
                 'Name the column that says whose row it is, or pass unit="rows".',
             )
         by_row = unit is None or (isinstance(unit, str) and unit == "rows")
-        keys = np.arange(_length(data)) if by_row else self._column(unit)
+        rows = data if self.frame is None else self.frame
+        keys = np.arange(_length(rows)) if by_row else self._column(unit)
         try:
             self.units, self._owner = np.unique(keys, return_inverse=True)
         except TypeError:
@@ -114,17 +132,14 @@ class Subsets(Source):
         )
 
     def _column(self, unit: Any) -> Any:
-        if not self._frame:
+        if self.frame is None:
             rows = np.asarray(self._data)
             if rows.ndim != 2 or not isinstance(unit, int) or not 0 <= unit < rows.shape[1]:
                 raise refuse("a column number as `unit` of an array", repr(unit), "Count from 0.")
             return rows[:, unit]
-        import narwhals as nw
+        from rpac import frames
 
-        frame = nw.from_native(self._data, eager_only=True)
-        if unit not in frame.columns:
-            raise refuse(f"`unit` among {frame.columns}", repr(unit), "Name the unit's column.")
-        return frame[unit].to_numpy()
+        return frames.keys(self.frame, unit)
 
     @property
     def statement(self) -> str:
@@ -134,18 +149,29 @@ class Subsets(Source):
             f"(every unit is in with probability 1/2)"
         )
 
-    def worlds(self, seed: int) -> list[Any]:
-        """Return the m half-samples, each of the kind that `data` is."""
+    def worlds(self, seed: int) -> Any:
+        """Return the m half-samples, each of the kind that `data` is; of a pool, the masks."""
+        if isinstance(self._data, Pool):
+            return self.masks
         return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
 
     def _take(self, rows: Any) -> Any:
-        if self._frame:
-            import narwhals as nw
+        if self.frame is not None:
+            from rpac import frames
 
-            return nw.from_native(self._data, eager_only=True)[rows.tolist()].to_native()
+            return frames.alike(self.frame[rows.tolist()], self._data)
         if isinstance(self._data, np.ndarray):
             return self._data[rows]
         return [self._data[i] for i in rows]
+
+
+def _frame_of(data: Any) -> Any:
+    """Return tables as narwhals frames, None for everything else."""
+    if isinstance(data, np.ndarray | list | tuple | range | Pool):
+        return None
+    from rpac import frames  # loads nothing before it is asked for a table
+
+    return frames.table(data) if frames.is_table(data) else None
 
 
 def _length(data: Any) -> int:
