@@ -10,7 +10,6 @@ import numpy as np
 
 from rpac._checks import refuse
 from rpac._types import Floats
-from rpac.errors import InputError
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -60,7 +59,7 @@ def table(data: Any) -> nw.DataFrame[Any]:
         raise refuse("a table", type(data).__name__, _MOVE) from None
     if len(set(found.columns)) != len(found.columns) or not found.columns:
         raise refuse("at least one column, and names that differ", "others", "Rename them.")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def alike(frame: nw.DataFrame[Any], original: Any) -> Any:
@@ -112,7 +111,5 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> Floats:
         values = column.cast(nw.Float64).to_numpy()
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        kind = type(error).__name__
-        raise InputError(
-            f"Expected numbers in column {name!r}; got a {kind}. Convert it."
-        ) from None
+        kind = f"a {type(error).__name__}"
+        raise refuse(f"numbers in column {name!r}", kind, "Convert it to numbers.") from None

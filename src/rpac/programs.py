@@ -58,6 +58,7 @@ class Fitted:
         return None
 
     def __call__(self, world: Any) -> Any:
+        """Return the answer on one world."""
         frame = frames.table(world)
         x = np.column_stack([frames.numbers(frame, name) for name in self.features])
         model = copy.deepcopy(self.estimator)
@@ -94,6 +95,7 @@ class Command:
             raise refuse("a shell command", "nothing", "Such as \"awk -F, '...' {file}\".")
 
     def __call__(self, world: Any) -> Any:
+        """Return the answer on one world."""
         with tempfile.TemporaryDirectory(prefix="rpac-") as folder:
             path = Path(folder) / "world.csv"
             frames.table(world).write_csv(str(path))

@@ -46,6 +46,7 @@ class Statistic:
     group: str | None = None
 
     def __call__(self, world: Any) -> Any:
+        """Return the answer on one world."""
         frame = frames.table(world)
         read = {name: frames.numbers(frame, name) for name in self.columns}
         if self.group is not None:
