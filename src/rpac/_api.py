@@ -34,6 +34,7 @@ LATER = {
     "Comparison": "rpac.curves",
     "DPGaussian": "rpac.calibrate.dp",
     "DPLaplace": "rpac.calibrate.dp",
+    "Database": "rpac.sql",
     "compare": "rpac.curves",
     "contracts": "rpac.contracts",
     "curve": "rpac.curves",

@@ -69,7 +69,7 @@ class Worlds(Source):
 
 @final
 class Pool:
-    """Units known by number alone: a world of `Subsets(Pool(n))` is a (n,) mask of who is in."""
+    """Units known by number alone: a world of `Subsets(Pool(n))` is its number, a row of masks."""
 
     def __init__(self, size: int) -> None:
         self.size = count(size, "size", least=0)
@@ -150,9 +150,9 @@ class Subsets(Source):
         )
 
     def worlds(self, seed: int) -> Any:
-        """Return the m half-samples, each of the kind that `data` is; of a pool, the masks."""
+        """Return the m half-samples, each of the kind that `data` is; of a pool, their numbers."""
         if isinstance(self._data, Pool):
-            return self.masks
+            return np.arange(len(self.masks))
         return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
 
     def _take(self, rows: Any) -> Any:
