@@ -211,7 +211,9 @@ def test_releases_are_typed_rounded_ordered_and_labelled_like_the_query():
         "max(since) AS last, sum(age) AS years FROM staff GROUP BY dept ORDER BY n DESC LIMIT 2"
     )
     db = database()
-    value = rpac.privatize(db.query(sql), db.source, 1.0, method="auto-pac").value
+    query = db.query(sql)
+    form = query.announce(db.source)
+    value = form.rebuild(query(np.array([3]))[0])
     assert isinstance(value, pd.DataFrame)
     assert list(value.columns) == ["Département", "n", "mean pay", "last", "years"]
     assert len(value) == 2

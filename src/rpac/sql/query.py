@@ -239,10 +239,20 @@ def _parsed(database: Database, sql: str) -> Any:
         if len(statements) != 1 or not isinstance(statements[0], exp.Query):
             raise refuse("one SELECT", f"{len(statements)} statement(s)", "Ask one question.")
         schema: dict[str, object] = dict(database.columns)
-        return qualify(statements[0], schema=schema, dialect="duckdb")
+        return _spelled_out(qualify(statements[0], schema=schema, dialect="duckdb"))
     except (SqlglotError, RecursionError) as error:
         reason = (str(error).splitlines() or [""])[0][:200]
         raise refuse("a SELECT that parses", reason, "Check its syntax and names.") from None
+
+
+def _spelled_out(tree: Any) -> Any:
+    """Return the query with every GROUP BY ALL written as the columns it means."""
+    for select in tree.find_all(exp.Select):
+        group = select.args.get("group")
+        if group is not None and group.args.get("all"):
+            plain = [item.unalias() for item in select.selects if not item.find(exp.AggFunc)]
+            select.set("group", exp.Group(expressions=[node.copy() for node in plain]))
+    return tree
 
 
 def _ordering(tree: Any) -> tuple[list[tuple[int, bool]], int | None]:
