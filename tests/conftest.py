@@ -2,6 +2,9 @@
 
 import json
 import os
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from rpac import certificate
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))  # the long runs; tests run them with smaller counts
 SHARED = Path(os.environ.get("RPAC_SHARED", ROOT.parent / "shared"))
 
 
@@ -21,7 +25,37 @@ def load_truths(key):
 def pytest_report_header():
     path = SHARED / "oracles" / "truths.json"
     state = "found" if path.exists() else "NOT FOUND: tests of independent truths are skipped"
-    return f"independent truths: {state}"
+    return f"independent truths: {state}", f"PostgreSQL: {_postgres() or 'NOT FOUND: skipped'}"
+
+
+def _postgres():
+    try:
+        import psycopg  # noqa: F401
+        from ledger import postgres_programs
+    except ImportError:
+        return None
+    return postgres_programs()
+
+
+@pytest.fixture
+def folder():
+    """A folder in memory where there is one: what is tested is order, not the disk."""
+    fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    path = tempfile.mkdtemp(dir=fast)
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="session")
+def database():
+    """Make a database by name, on a real PostgreSQL server of this test run's own."""
+    if _postgres() is None:
+        pytest.skip("PostgreSQL or psycopg not found; install postgresql and rpac[postgres]")
+    from ledger import postgres
+
+    with postgres("/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as make:
+        yield make
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,12 @@ from rpac.calibrate.methods import calibrate
 from rpac.certificate import Certificate, certify
 from rpac.errors import (
     BudgetExceeded,
+    BudgetSpent,
     CertificateError,
     ContractError,
     ExactRelease,
     InputError,
+    LedgerError,
     MechanismError,
     RpacError,
 )
@@ -35,6 +37,8 @@ LATER = {
     "DPGaussian": "rpac.calibrate.dp",
     "DPLaplace": "rpac.calibrate.dp",
     "Database": "rpac.sql",
+    "Ledger": "rpac.ledger",
+    "Session": "rpac.session",
     "compare": "rpac.curves",
     "contracts": "rpac.contracts",
     "curve": "rpac.curves",
@@ -45,6 +49,7 @@ __all__ = [
     "AutoPAC",
     "Bits",
     "BudgetExceeded",
+    "BudgetSpent",
     "Calibrator",
     "Certificate",
     "CertificateError",
@@ -61,6 +66,7 @@ __all__ = [
     "Isotropic",
     "LabelChannel",
     "LatticeNoise",
+    "LedgerError",
     "MechanismError",
     "MixtureReference",
     "Nats",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rpac.certificate import Certificate
+    from rpac.release import Release
 
 
 def rows(certificate: Certificate) -> list[tuple[str, str]]:
@@ -55,8 +56,56 @@ def html_table(certificate: Certificate) -> str:
     return f"<table><caption>rpac certificate</caption>{cells}</table>"
 
 
-def release_html(value: object, certificate: Certificate) -> str:
+def release_rows(release: Release) -> list[tuple[str, str]]:
+    """Return a release as label and text: the answer, its error bars, its receipt."""
+    found = [("released", str(release.value))]
+    names = ("without its noise", "mean of all worlds")
+    for name, pair in zip(names, (release.noise_interval, release.sampling_interval), strict=True):
+        if pair is not None:
+            found.append((name, f"{pair[0]} to {pair[1]} (95 %)"))
+    return found + ([] if release.receipt is None else [("booked", str(release.receipt))])
+
+
+def release_text(release: Release) -> str:
+    """Return a release as aligned lines, its certificate below."""
+    lines = [f"{label:>19}  {value}" for label, value in release_rows(release)]
+    return "\n".join([*lines, text(release.certificate)])
+
+
+def release_html(release: Release) -> str:
     """Return a release as HTML: the answer, then its certificate."""
-    return (
-        f"<p><b>released</b> <code>{html.escape(repr(value))}</code></p>{html_table(certificate)}"
+    lines = "<br>".join(
+        f"<b>{html.escape(label)}</b> <code>{html.escape(value)}</code>"
+        for label, value in release_rows(release)
     )
+    return f"<p>{lines}</p>{html_table(release.certificate)}"
+
+
+def ledger_lines(accounts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return the accounts of a ledger as label and text."""
+    return [
+        (
+            f"{a['kind']} {a['name']}".strip(),
+            f"{a['spent']:.9f} nats spent"
+            + ("" if a["cap"] is None else f", {a['cap'] - a['spent']:.9f} of {a['cap']:.9f} left"),
+        )
+        for a in accounts
+        if a["kind"] != "version" or a["name"] != "@"
+    ]
+
+
+def ledger_text(name: str, accounts: list[dict[str, Any]]) -> str:
+    """Return a ledger as aligned lines."""
+    lines = ledger_lines(accounts)
+    width = max(len(label) for label, _ in lines)
+    return "\n".join([f"ledger {name}"] + [f"{label:>{width}}  {text}" for label, text in lines])
+
+
+def ledger_html(name: str, accounts: list[dict[str, Any]]) -> str:
+    """Return a ledger as an HTML table."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+        f"<td>{html.escape(text)}</td></tr>"
+        for label, text in ledger_lines(accounts)
+    )
+    return f"<table><caption>rpac ledger {html.escape(name)}</caption>{cells}</table>"

@@ -26,6 +26,7 @@ from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
 from rpac.reference.fit import fit_reference
+from rpac.sealed import publish
 
 SCHEMA = "rpac-certificate/1"
 _ATTEMPTS: dict[str, int] = {}
@@ -153,7 +154,7 @@ class Certificate:
 
 
 def _dump(body: Json) -> str:
-    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return publish(body, indent=1) + "\n"
 
 
 def certify(

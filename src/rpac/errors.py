@@ -40,5 +40,24 @@ class BudgetExceeded(RpacError):
         )
 
 
+class LedgerError(RpacError, RuntimeError):
+    """The books cannot be written, were damaged or were rolled back: nothing may be released."""
+
+
+class BudgetSpent(RpacError):
+    """The charge does not fit into what is left of a budget; nothing was charged.
+
+    Attributes:
+        remaining: What is left, in nats.
+    """
+
+    def __init__(self, charge: str, left: str, account: str, remaining: float):
+        self.remaining = remaining
+        super().__init__(
+            f"Expected a charge of at most {left} nats, what is left for {account}; got {charge} "
+            f"nats. Ask for less, or have the owner of the data raise the cap."
+        )
+
+
 class ExactRelease(UserWarning):
     """The budget allows the answer to be released without noise."""

@@ -8,7 +8,6 @@ from rpac._types import Floats, Ints
 from rpac.confidence import lower_mean
 from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise
-from rpac.noise.lattice import LatticeNoise
 from rpac.reference.mixture import blocks, log_sum_exp
 
 ROUNDING = 4e-13
@@ -49,7 +48,7 @@ def log_posterior_loss(
 ) -> Floats:
     """Return -log P(X = world | Y = code + shift), (n,), for (n,) worlds and (n, r) shifts."""
     out = np.empty(len(worlds))
-    logs = [_padded_log(axis) for axis in noise.axes]
+    logs = [axis.log_mass for axis in noise.axes]
     for rows in blocks(len(worlds), len(codes)):
         y = codes[worlds[rows]] + shifts[rows]
         kernel = np.repeat(np.log(weights)[:, None], len(y), axis=1)
@@ -59,9 +58,3 @@ def log_posterior_loss(
         own = kernel[worlds[rows], np.arange(len(y))].copy()
         out[rows] = log_sum_exp(kernel) - own
     return np.maximum(out, 0.0)
-
-
-def _padded_log(axis: LatticeNoise) -> tuple[int, Floats]:
-    """Return (first offset, log mass) with a cell of no mass at either end."""
-    with np.errstate(divide="ignore"):
-        return int(axis.offsets[0]) - 1, np.log(np.pad(axis.dense, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
@@ -12,6 +13,7 @@ from rpac._checks import array, digest, probabilities, refuse
 from rpac._form import Form
 from rpac._types import Bools, Floats, Ints, Json
 from rpac.joint import entropy
+from rpac.sealed import Sealed
 
 if TYPE_CHECKING:
     from rpac.noise.grid import GridNoise
@@ -20,7 +22,7 @@ Kind: TypeAlias = Literal["real", "count", "label"]
 
 
 @final
-class Outputs:
+class Outputs(Sealed):
     """The outputs of a mechanism on m worlds, with the prior on those worlds.
 
     Integer arrays are counts (their lattice has step 1); text, or `kind="category"`, are labels;
@@ -97,6 +99,13 @@ class Outputs:
         """The (n, d) draws that only a certificate sees: the second half."""
         return self.values[len(self.values) // 2 :]
 
+    def under(self, weights: Floats) -> Outputs:
+        """Return the same outputs under another prior, such as a posterior."""
+        other = copy(self)
+        other.weights = probabilities(weights, "weights", size=len(self.values), positive=True)
+        other.__dict__.pop("digest", None)
+        return other
+
     def rebuild(self, values: Floats) -> Any:
         """Return a (d,) vector in the form that the mechanism returns."""
         if self.kind == "label":
@@ -140,13 +149,6 @@ class Outputs:
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
-
-    def __reduce__(self) -> Any:
-        raise refuse(
-            "outputs that stay in this process",
-            "an attempt to pickle them",
-            "They are sealed; save the certificate instead.",
-        )
 
 
 def _kind_of(raw: Any, kind: str | None) -> Kind:

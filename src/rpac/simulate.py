@@ -65,11 +65,8 @@ def simulate(
         )
     if not callable(mechanism):
         raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
-    announced = mechanism.announce(source) if hasattr(mechanism, "announce") else None
     worlds = source.worlds(count(seed, "seed", least=0))
-    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
-    outputs.form = announced or outputs.form
-    return outputs
+    return evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
 
 
 def evaluate(
@@ -84,11 +81,13 @@ def evaluate(
     if n_jobs != -1:
         count(n_jobs, "n_jobs", least=1)
     count(seed, "seed", least=0)
+    announced = mechanism.announce(source) if hasattr(mechanism, "announce") else None
     if getattr(mechanism, "takes_stack", False):
         answers = _run_stacks(mechanism, secrets)
     else:
         answers = _run_each(mechanism, secrets, n_jobs, seed)
     outputs = _collect(*_rows(answers), source)
+    outputs.form = announced or outputs.form
     outputs.statement = source.statement
     outputs.masks = source.masks if isinstance(source, Subsets) else None
     return outputs
@@ -188,8 +187,10 @@ def _rows(answers: Any) -> tuple[Form, Any]:
     return form, np.array(rows) if form.name == "label" else np.stack(rows)
 
 
-def answer_on_fresh_draw(source: Draws, mechanism: Callable[..., Any], outputs: Outputs) -> Floats:
-    """Return the clipped (d,) answer on a fresh secret; randomness of the operating system.
+def answer_on_fresh_draw(
+    source: Draws, mechanism: Callable[..., Any], outputs: Outputs, secret: Any = None
+) -> Floats:
+    """Return the clipped (d,) answer on a fresh secret, or a given one; nothing seeded.
 
     Whatever goes wrong here becomes a fixed public answer, the middle of the box: no error, shape
     or type depends on the secret. A certificate covers it, because no simulated draw failed.
@@ -198,10 +199,11 @@ def answer_on_fresh_draw(source: Draws, mechanism: Callable[..., Any], outputs: 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning may quote the secret
             seed = np.random.SeedSequence() if _takes_rng(mechanism) else None
+            drawn = source.draw() if secret is None else secret
             if getattr(mechanism, "takes_stack", False):
-                answer = mechanism(np.asarray(source.draw())[None])[0]
+                answer = mechanism(np.asarray(drawn)[None])[0]
             else:
-                answer = _run(mechanism, source.draw(), seed)
+                answer = _run(mechanism, drawn, seed)
             form, row = flatten(answer)
             assert outputs.form is not None
             common_form([outputs.form, form])

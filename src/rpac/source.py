@@ -7,11 +7,13 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, count, probabilities, refuse
+from rpac._checks import array, count, digest, probabilities, refuse
+from rpac._content import fingerprint
 from rpac._types import Bools, Floats
 from rpac.errors import MechanismError
 
@@ -27,6 +29,16 @@ class Source(ABC):
     @abstractmethod
     def worlds(self, seed: int) -> Any:
         """Return the possible secrets, or draws of them: a list, or an array (first axis)."""
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """Hash of the content: other data are another version."""
+
+    @property
+    def secret(self) -> str:
+        """Hash of what is drawn, and with which prior: nats of different secrets do not add."""
+        return digest(self.statement, np.zeros(0) if self.weights is None else self.weights)
 
     weights: Floats | None = None
 
@@ -62,6 +74,11 @@ class Worlds(Source):
         """The secret, in words."""
         return f"which of {len(self.secrets)} worlds was drawn"
 
+    @cached_property
+    def version(self) -> str:
+        """Hash of the list of secrets."""
+        return fingerprint(self.secrets)
+
     def worlds(self, seed: int) -> list[Any]:
         """Return the secrets."""
         return self.secrets
@@ -69,10 +86,15 @@ class Worlds(Source):
 
 @final
 class Pool:
-    """Units known by number alone: a world of `Subsets(Pool(n))` is its number, a row of masks."""
+    """Units known by number alone: a world of `Subsets(Pool(n))` is its number, a row of masks.
 
-    def __init__(self, size: int) -> None:
-        self.size = count(size, "size", least=0)
+    Args:
+        size: Number of units.
+        version: Hash of the data that belong to them.
+    """
+
+    def __init__(self, size: int, version: str = "") -> None:
+        self.size, self.version = count(size, "size", least=0), version
 
     def __len__(self) -> int:
         return self.size
@@ -148,6 +170,18 @@ class Subsets(Source):
             f"which of {len(self.masks)} half-samples of the {self.units.size} units was drawn "
             f"(every unit is in with probability 1/2)"
         )
+
+    @cached_property
+    def version(self) -> str:
+        """Hash of the data."""
+        if isinstance(self._data, Pool):
+            return self._data.version
+        return fingerprint(self._data if self.frame is None else self.frame)
+
+    @cached_property
+    def secret(self) -> str:
+        """Hash of who is in which world."""
+        return digest(self.statement, self.masks, self._owner)
 
     def worlds(self, seed: int) -> Any:
         """Return the m half-samples, each of the kind that `data` is; of a pool, their numbers."""
@@ -226,6 +260,12 @@ class Draws(Source):
     def statement(self) -> str:
         """The secret, in words."""
         return "one draw of an open distribution, known by samples only"
+
+    @property
+    def version(self) -> str:
+        """Hash of the sampler's name and the bounds: a sampler has no content to hash."""
+        name = getattr(self.sampler, "__qualname__", type(self.sampler).__qualname__)
+        return digest(name, *self.clip)
 
     def worlds(self, seed: int) -> Any:
         """Return `draws` secrets, a list or a stack; equal seeds give equal secrets."""

@@ -54,22 +54,20 @@ def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
     Guarantees:
         The log-determinant is met from below, to 1e-12 relative.
     """
-    top = spectrum.max()
-    r = spectrum / top
-
-    def noise(log_multiplier: float) -> Floats:
-        twice = math.exp(log_multiplier)
-        # (-r + sqrt(r^2 + 2 lambda r)) / 2, written so that it keeps its digits for small lambda
-        return np.asarray(twice * r / (r + np.sqrt(r * r + 2 * twice * r)))
-
-    low, high = -700.0, 700.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if 0.5 * np.log1p(r / noise(middle)).sum() > nats:
-            low = middle
-        else:
-            high = middle
-    return np.asarray(noise(high) * top)
+    r = spectrum / spectrum.max()
+    # With s = sqrt(r^2 + 2 lambda r) a direction costs artanh(r / s) and needs (s - r) / 2; the
+    # log of the cost is nearly straight in log lambda, so Newton's method needs few steps.
+    t = 2.0 * math.log(float(np.sqrt(r).sum()) / nats) - math.log(2.0)
+    for _ in range(100):
+        s = np.sqrt(r * r + 2.0 * math.exp(t) * r)
+        cost = 0.5 * float(np.log1p((s + r) / math.exp(t)).sum())
+        step = math.log(cost / nats) * 2.0 * cost / float((r / s).sum())
+        if -1e-12 < step <= 0:
+            break
+        t += float(np.clip(step, -30.0, 30.0)) + 2e-13
+    twice = math.exp(t)
+    # (s - r) / 2, written so that it keeps its digits for small lambda
+    return np.asarray(twice * r / (r + np.sqrt(r * r + 2 * twice * r)) * spectrum.max())
 
 
 @final

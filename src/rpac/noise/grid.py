@@ -69,8 +69,12 @@ class GridNoise(Noise):
     @property
     def cov(self) -> Floats:
         """Covariance, (d, d)."""
-        variances = np.array([axis.cov[0, 0] for axis in self.axes])
-        return np.asarray((self.basis * variances) @ self.basis.T)
+        return np.asarray((self.basis * self.axis_variances) @ self.basis.T)
+
+    @property
+    def axis_variances(self) -> Floats:
+        """Variance of the noise on each axis, (r,)."""
+        return np.array([axis.step**2 * axis.law.variance for axis in self.axes])
 
     @property
     def power(self) -> float:
@@ -112,6 +116,8 @@ class GridNoise(Noise):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the (n, r) integer noise that (n, r) uniform integers select."""
+        if all(axis.law is self.axes[0].law for axis in self.axes):
+            return self.axes[0].at(uniforms)
         return np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(self.axes)], axis=1)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
@@ -127,7 +133,8 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        key = digest(self.basis, self.center, *(a.describe()["digest"] for a in self.axes))
+        laws = " ".join(f"{axis.step!r} {axis.scale} {axis.law.digest}" for axis in self.axes)
+        key = digest(self.basis, self.center, laws)
         return {
             "family": "grid",
             "dim": self.dim,

@@ -6,25 +6,77 @@ Both a law of its own (counts, the exact equilibrium) and the axis of a `GridNoi
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, final
 
 import numpy as np
 
 from rpac._checks import array, digest, in_range, number, probabilities, refuse
 from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import TOTAL, Noise, integer_table, look_up, study_uniforms
+from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
+
+
+class _Law:
+    """A table and all that follows from it, in steps: computed once, shared by every axis."""
+
+    def __init__(self, offsets: Ints, table: Table, scale: float = 1.0, log_sum: float = 0.0):
+        self.offsets, self.table = offsets[table > 0], table[table > 0]
+        self.scale, self.log_sum = scale, log_sum
+        for kept in (self.offsets, self.table, self.weights, self.dense, self.cumulative):
+            kept.setflags(write=False)
+
+    @cached_property
+    def weights(self) -> Floats:
+        return np.asarray(self.table / float(TOTAL))
+
+    @cached_property
+    def dense(self) -> Floats:
+        out = np.zeros(int(self.offsets[-1] - self.offsets[0]) + 1)
+        out[self.offsets - self.offsets[0]] = self.weights
+        return out
+
+    @cached_property
+    def cumulative(self) -> Table:
+        return np.cumsum(self.table, dtype=np.uint64)
+
+    @cached_property
+    def log_mass(self) -> tuple[int, Floats]:
+        with np.errstate(divide="ignore"):
+            return int(self.offsets[0]) - 1, np.log(np.pad(self.dense, 1))
+
+    @cached_property
+    def mean(self) -> float:
+        return float(self.weights @ self.offsets)
+
+    @cached_property
+    def variance(self) -> float:
+        return float(self.weights @ np.square(self.offsets - self.mean))
+
+    @cached_property
+    def power(self) -> float:
+        return float(self.weights @ np.square(self.offsets.astype(np.float64)))
+
+    @cached_property
+    def entropy(self) -> float:
+        return float(-(self.weights @ np.log(self.weights)))
+
+    @cached_property
+    def excess(self) -> float:
+        ideal = -0.5 * np.square(self.offsets / self.scale) - self.log_sum
+        return max(0.0, -self.entropy - float(self.weights @ ideal))
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.offsets, self.table)
 
 
 @lru_cache(maxsize=64)
-def _gaussian_table(scale: float) -> tuple[Ints, Table, float]:
-    """Return (offsets, table, log normaliser) of the discrete Gaussian exp(-k^2 / 2 scale^2)."""
+def _gaussian_law(scale: float) -> _Law:
+    """Return the discrete Gaussian exp(-k^2 / 2 scale^2), with its log normaliser."""
     reach = math.ceil(12.0 * scale) + 12  # what lies beyond is below 1e-31 of the whole
     k = np.arange(-reach, reach + 1)
     kernel = np.exp(-0.5 * np.square(k / scale))
-    table = integer_table(kernel)
-    keep = table > 0
-    return k[keep], table[keep], math.log(float(kernel.sum()))
+    return _Law(k, integer_table(kernel), scale, math.log(float(kernel.sum())))
 
 
 @final
@@ -52,22 +104,37 @@ class LatticeNoise(Noise):
         if (k != np.rint(k)).any() or np.unique(k).size != k.size or np.abs(k).max() > 2**31:
             raise refuse("distinct whole `offsets`", "others", "Give multiples of `step`.")
         order = np.argsort(k)
-        table = integer_table(q[order])
-        self.step, self.scale, self._log_sum = float(step), None, 0.0
-        self.offsets, self.table = k[order].astype(np.int64)[table > 0], table[table > 0]
-        self.freeze("offsets", "table")
+        law = _Law(k[order].astype(np.int64), integer_table(q[order]))
+        self.step, self.scale, self.law = float(step), None, law
+        self.freeze()
 
     scale: float | None
 
     @classmethod
     def gaussian(cls, step: float, scale: float) -> LatticeNoise:
         """Return the discrete Gaussian on multiples of `step`, of scale `scale` in steps."""
-        noise = object.__new__(cls)
-        noise.step = in_range(step, "step", 0.0, math.inf)
-        noise.scale = in_range(scale, "scale", 0.0, 1e7)
-        noise.offsets, noise.table, noise._log_sum = _gaussian_table(noise.scale)
-        noise.freeze("offsets", "table")
-        return noise
+        return cls.gaussians([in_range(step, "step", 0.0, math.inf)], scale)[0]
+
+    @classmethod
+    def gaussians(cls, steps: list[float], scale: float) -> tuple[LatticeNoise, ...]:
+        """Return discrete Gaussians of one scale, which share a table, on several lattices."""
+        scale = in_range(scale, "scale", 0.0, 1e7)
+        if not 0 < min(steps) <= max(steps) < math.inf:
+            raise refuse("positive steps", repr(min(steps)), "Drop axes without noise.")
+        law, axes = _gaussian_law(scale), tuple(object.__new__(cls) for _ in steps)
+        for axis, step in zip(axes, steps, strict=True):
+            axis.__dict__.update(step=step, scale=scale, law=law, _frozen=True)
+        return axes
+
+    @property
+    def offsets(self) -> Ints:
+        """The integers k that have mass, (n,)."""
+        return self.law.offsets
+
+    @property
+    def table(self) -> Table:
+        """Their integer weights, (n,); they sum to 2**63."""
+        return self.law.table
 
     @property
     def dim(self) -> int:
@@ -77,43 +144,50 @@ class LatticeNoise(Noise):
     @property
     def weights(self) -> Floats:
         """The probabilities of `offsets`, (n,)."""
-        return np.asarray(self.table / float(TOTAL))
+        return self.law.weights
 
     @property
     def dense(self) -> Floats:
         """The probabilities of every integer from the least offset to the largest."""
-        out = np.zeros(int(self.offsets[-1] - self.offsets[0]) + 1)
-        out[self.offsets - self.offsets[0]] = self.weights
-        return out
+        return self.law.dense
+
+    @property
+    def log_mass(self) -> tuple[int, Floats]:
+        """(First offset, log mass of every integer from there), a cell of no mass at either end."""
+        return self.law.log_mass
+
+    @property
+    def mean(self) -> float:
+        """E B."""
+        return self.step * self.law.mean
 
     @property
     def cov(self) -> Floats:
         """Variance, (1, 1)."""
-        mean = float(self.weights @ self.offsets)
-        return np.array([[self.step**2 * float(self.weights @ np.square(self.offsets - mean))]])
+        return np.array([[self.step**2 * self.law.variance]])
 
     @property
     def power(self) -> float:
         """E B^2."""
-        return self.step**2 * float(self.weights @ np.square(self.offsets.astype(np.float64)))
+        return self.step**2 * self.law.power
 
     @property
     def entropy(self) -> float:
         """Entropy of the table in nats."""
-        q = self.weights
-        return float(-(q @ np.log(q)))
+        return self.law.entropy
 
     @property
     def excess(self) -> float:
         """KL(table || ideal, untruncated discrete Gaussian) in nats: the price of tabulating."""
         if self.scale is None:
             raise refuse("a discrete Gaussian", "another table", "Use LatticeNoise.gaussian.")
-        ideal = -0.5 * np.square(self.offsets / self.scale) - self._log_sum
-        return max(0.0, -self.entropy - float(self.weights @ ideal))
+        return self.law.excess
 
     def at(self, uniforms: Table) -> Ints:
         """Return the integer k that each uniform integer in [0, 2**63) selects."""
-        return np.asarray(self.offsets[look_up(self.table, uniforms)])
+        return np.asarray(
+            self.offsets[np.searchsorted(self.law.cumulative, uniforms, side="right")]
+        )
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, 1) draws for study."""
@@ -128,7 +202,7 @@ class LatticeNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        key = digest(self.step, self.offsets, self.table, str(self.scale))
+        key = digest(self.step, self.law.digest, str(self.scale))
         return {
             "family": "lattice",
             "dim": 1,

@@ -87,7 +87,8 @@ class Database:
         self.entities = self._entities()
         self.units = self._number_units()
         self._own_rows()
-        self.source = Subsets(Pool(len(self.units)), worlds=worlds, seed=seed)
+        pool = Pool(len(self.units), self.version())
+        self.source = Subsets(pool, worlds=worlds, seed=seed)
         self.connection.execute("SET enable_external_access = false")
 
     def query(self, sql: str) -> Query:

@@ -1,0 +1,45 @@
+"""What data contain, as a hash: the version under which they are booked."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rpac._checks import digest, refuse
+
+
+def fingerprint(value: Any) -> str:
+    """Return a SHA-256 of the content of data: equal for equal data, in any process."""
+    if hasattr(value, "columns") or hasattr(value, "column_names"):
+        return _frame(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return digest(value)
+    if isinstance(value, numbers.Real | np.number):
+        return digest(repr(float(value)))
+    if value is None or isinstance(value, str | bytes | numbers.Number):
+        return digest(repr(value))
+    if isinstance(value, Mapping):
+        return digest("dict", *(fingerprint(part) for pair in value.items() for part in pair))
+    if isinstance(value, list | tuple | np.ndarray):
+        return digest("list", *(fingerprint(part) for part in value))
+    import joblib
+
+    try:
+        return str(joblib.hash(value, hash_name="sha1"))
+    except Exception:
+        raise refuse(
+            "a secret whose content can be hashed",
+            type(value).__name__,
+            "Books need the version of the data: pass arrays, frames, numbers, text or dicts.",
+        ) from None
+
+
+def _frame(value: Any) -> str:
+    import narwhals as nw
+
+    frame = nw.from_native(value, eager_only=True)
+    parts = [part for name in frame.columns for part in (name, fingerprint(frame[name].to_numpy()))]
+    return digest("frame", *parts)

@@ -1,0 +1,161 @@
+"""What the books are made of: amounts, lines, accounts, receipts, entries that hold together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any, TypeAlias, final
+
+from rpac._checks import number, refuse
+from rpac._types import Json
+from rpac.budget import Bits, Nats
+from rpac.errors import LedgerError
+
+NANO = 10**9
+_MOST = 10**9
+
+
+def exact_nano(nats: Any) -> Fraction:
+    """Return an amount in nano-nats, unrounded; `Nats`, `Bits` or a number of nats, 0 allowed."""
+    value = number(nats.nats() if isinstance(nats, Nats | Bits) else nats, "nats")
+    if not 0 <= value <= _MOST:
+        raise refuse(f"between 0 and {_MOST} nats", repr(value), "Books are kept in nats or bits.")
+    return Fraction(repr(value)) * NANO  # 0.001 is a thousandth, as it was written
+
+
+def nats_text(nano: int) -> str:
+    """Return nano-nats as a decimal number of nats, exactly."""
+    return f"{nano // NANO}.{nano % NANO:09d}"
+
+
+@final
+@dataclass(frozen=True)
+class Line:
+    """What a charge is about.
+
+    Attributes:
+        version: Hash of the data.
+        secret: Hash of what is drawn from them, and with which prior.
+        session: The session it belongs to, if any.
+        state: Hash of the session's state that the charge was computed from.
+    """
+
+    version: str = ""
+    secret: str = ""
+    session: str = ""
+    state: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Receipt:
+    """The public proof of a charge.
+
+    Attributes:
+        ledger: Identity of the ledger.
+        seq: Number of the entry.
+        nano: The charge in nano-nats.
+        hash: Hash of the entry, which covers all entries before it.
+        key: The idempotency key, if one was given.
+        answer: What was released under this entry, as it is stored; None for a bare charge.
+    """
+
+    ledger: str
+    seq: int
+    nano: int
+    hash: str
+    key: str | None
+    dataset: str
+    version: str
+    analyst: str
+    answer: Any = None
+
+    @property
+    def nats(self) -> float:
+        """The charge in nats."""
+        return self.nano / NANO
+
+    def __str__(self) -> str:
+        return f"entry {self.seq} of ledger {self.ledger[:8]}: {nats_text(self.nano)} nats"
+
+
+@final
+@dataclass(frozen=True)
+class Account:
+    """What is spent of a cap, in nano-nats; the seal shows a changed balance."""
+
+    kind: str
+    name: str
+    cap: int | None
+    spent: int
+    note: str
+
+    @property
+    def seal(self) -> str:
+        """Hash of the balance."""
+        return chain_hash(self.kind, self.name, self.cap, self.spent, self.note)
+
+    @property
+    def label(self) -> str:
+        """The account, in words."""
+        return f"{self.kind} {self.name!r}" if self.name else f"the {self.kind}"
+
+
+def chain_hash(*parts: Any) -> str:
+    """Return the SHA-256 of some parts, kept apart."""
+    return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def damaged(what: str) -> LedgerError:
+    """Return the error for a ledger that does not fit together."""
+    error = refuse(
+        "a ledger whose entries fit together",
+        what,
+        "Nothing is released from it. Restore the latest copy, and find out what changed it.",
+        LedgerError,
+    )
+    assert isinstance(error, LedgerError)
+    return error
+
+
+def checked_body(seq: int, text: str, own: str, before: str) -> Json:
+    """Return the body of an entry whose hash follows from it and the entry before."""
+    if chain_hash(seq, before, text) != own:
+        raise damaged(f"an altered entry {seq}")
+    body: Json = json.loads(text)
+    return body
+
+
+Book: TypeAlias = dict[tuple[str, str], list[int]]
+"""Balances recomputed: [spent, cap] by account; without a cap it is -1."""
+
+
+def charged_names(dataset: str, version: str, analyst: str, session: str) -> list[tuple[str, str]]:
+    """Return the accounts that a charge falls on."""
+    names = [("ledger", ""), ("dataset", dataset), ("analyst", analyst)]
+    names += [("session", session)] if session else []
+    return [*names, ("version", f"{dataset}@{version}")]
+
+
+_PARTS = ("dataset", "version", "analyst", "session")
+
+
+def rebook(book: Book, entry: Json) -> None:
+    """Add an entry to recomputed balances."""
+    kind = entry["kind"]
+    if kind == "open":
+        book["ledger", ""] = [0, entry["cap"]]
+    elif kind == "cap":
+        book.setdefault((entry["account"][0], entry["account"][1]), [0, -1])[1] = entry["cap"]
+    elif kind == "session":
+        book["session", entry["session"]] = [0, entry["cap"]]
+    elif kind == "attempt":
+        book.setdefault(("attempts", entry["outputs"]), [0, -1])[0] += 1
+    elif kind == "spend":
+        for name in charged_names(*(entry[part] for part in _PARTS)):
+            account = book.setdefault(name, [0, -1])
+            account[0] += entry["nano"]
+            if 0 <= account[1] < account[0]:
+                raise damaged(f"entry {entry['seq']}, which exceeds a cap")

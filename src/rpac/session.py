@@ -1,0 +1,387 @@
+"""Sessions: one drawn world, adaptive questions, each charged under the exact posterior.
+
+After every answer the adversary's posterior over the worlds is known. The next answer is charged
+its deterministic bound under it; if the charges of every transcript sum to at most the cap, so
+does the leakage of the whole conversation (chain rule; docs/ledger.md).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from rpac._checks import digest, refuse
+from rpac._form import Form
+from rpac._types import Floats, Ints, Json
+from rpac.books import NANO, Account, Line, exact_nano, nats_text
+from rpac.budget import Nats, as_budget
+from rpac.calibrate.closed_form import auto_pac_variances, principal
+from rpac.calibrate.methods import calibrate
+from rpac.certificate import Certificate
+from rpac.errors import BudgetExceeded, BudgetSpent, LedgerError
+from rpac.joint import entropy
+from rpac.leakage import distinct, label_leakage, proved_leakage
+from rpac.ledger import Ledger
+from rpac.noise.grid import STEPS_PER_SIGMA, GridNoise, tabulate
+from rpac.noise.label import LabelChannel
+from rpac.noise.lattice import LatticeNoise
+from rpac.outputs import Outputs
+from rpac.release import Release, answer, decode, draw_world, noisy_codes, reveal
+from rpac.sealed import SealedValue, publish
+from rpac.simulate import evaluate
+from rpac.source import Draws, Source
+
+FLOOR = 1e-6
+"""Share of the prior mixed into the posterior; I(p) <= I((1 - e) p + e u) / (1 - e)."""
+_SLACK = 1 - 2e-5
+"""Of the budget, aimed at: room for the floor and for rounding to the grid."""
+
+
+@final
+class Session:
+    """A conversation about one drawn world.
+
+    Args:
+        source: `Worlds` or `Subsets`. The world is drawn here, once, by the operating system.
+        budget: What all answers together may leak.
+        ledger: The books; every answer is charged and written before it is revealed.
+        store: File that keeps the drawn world, sealed, so that the session survives a restart:
+            opened again with the same source, ledger and store it goes on. Needs a ledger.
+        method: Calibrator of the noise; "auto-pac" is the fast one. Labels use "equilibrium".
+
+    Guarantees:
+        The questions may depend on all earlier answers. In every transcript the charges sum to
+        at most the budget, and so does the mutual information between world and transcript.
+
+    >>> with Session(rpac.Worlds([1.0, 2.0, 4.0]), budget=0.3) as session:
+    ...     first = session.ask(lambda x: x, budget=0.1)
+    ...     second = session.ask(lambda x: x * x, budget=0.2)
+    >>> session.spent <= 0.3
+    True
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        budget: Any,
+        ledger: Ledger | None = None,
+        *,
+        store: str | Path | None = None,
+        method: str = "auto-pac",
+    ) -> None:
+        if not isinstance(source, Source) or isinstance(source, Draws):
+            raise refuse("Worlds or Subsets", type(source).__name__, "Its worlds must be finite.")
+        if store is not None and ledger is None:
+            raise refuse("a ledger beside a sealed store", "none", "Books outlive the process.")
+        self._source, self._worlds, self._method = source, source.worlds(0), method
+        m = len(self._worlds)
+        self._prior = np.full(m, 1 / m) if source.weights is None else source.weights
+        self._ledger, self._store = ledger, None if store is None else Path(store)
+        self._cap = math.floor(exact_nano(as_budget(budget).nats(entropy(self._prior))))
+        self._spent, self._questions = 0, 0
+        self._log_posterior: Floats = np.log(self._prior)
+        self._line = Line() if ledger is None else Line(source.version, source.secret)
+        if self._store is not None and self._store.exists():
+            self._resume()
+        else:
+            self._open()
+
+    @property
+    def spent(self) -> float:
+        """Nats charged so far."""
+        return self._spent / NANO
+
+    @property
+    def remaining(self) -> float:
+        """Nats left."""
+        return (self._cap - self._spent) / NANO
+
+    def ask(
+        self,
+        question: Callable[..., Any] | Outputs | Sequence[Callable[..., Any]],
+        budget: Any,
+        *,
+        key: str | None = None,
+    ) -> Release:
+        """Return the answer on the drawn world, with noise for the posterior of this moment.
+
+        Args:
+            question: A mechanism; or its outputs on all worlds of the source; or a list of
+                mechanisms, declared together: one release, calibrated jointly, whose value is
+                the list of their answers.
+            budget: What this answer may leak, in nats given all earlier answers.
+            key: Idempotency key, with a ledger.
+
+        Raises:
+            BudgetSpent: If the charge does not fit into what is left.
+            BudgetExceeded: If no noise was found that meets the budget.
+        """
+        outputs = self._outputs(question)
+        nats = as_budget(budget).nats(entropy(self._prior))
+        request = ""
+        if self._ledger is not None:
+            request = digest(outputs.digest, repr(budget), self.id)
+            known = self._ledger.find(key, request)
+            if known is not None:
+                made = Certificate.from_json(known.answer["certificate"])
+                return reveal(outputs, known.answer, made, known)
+        weights = self._floored()
+        jitter = math.sqrt(float(weights @ weights) / (2 * nats)) / STEPS_PER_SIGMA
+        aim = nats * _SLACK * (1 - min(0.5, 1.5 * jitter))
+        for _ in range(20):  # rounding to the grid moves the bound a little, either way
+            law, codes = self._calibrated(outputs, weights, aim)
+            bound = bound_under(codes, weights, law) / (1 - FLOOR)
+            if bound <= nats:
+                break
+            aim *= 0.99 * nats / bound
+        else:
+            raise BudgetExceeded(bound, nats)
+        made = self._certificate(outputs, law, bound, weights)
+        return self._answered(outputs, law, codes, made, key, request)
+
+    def _answered(
+        self, outputs: Outputs, law: GridNoise | LabelChannel, codes: Ints, made: Certificate,
+        key: str | None, request: str,
+    ) -> Release:  # fmt: skip
+        nano = math.ceil(exact_nano(made.bound))
+        if self._spent + nano > self._cap:
+            left = self._cap - self._spent
+            raise BudgetSpent(nats_text(nano), nats_text(left), "the session", left / NANO)
+        posterior = self._log_posterior
+
+        def draw() -> tuple[Json, bytes]:
+            nonlocal posterior
+            noisy = noisy_codes(codes[self._world.open()], law)
+            posterior = updated(posterior, codes, noisy, law)
+            stored = answer(outputs, law, decode(noisy, law))
+            if self._ledger is not None:
+                stored["certificate"] = made.to_json()
+            return stored, posterior.tobytes()
+
+        receipt, stored = None, None
+        if self._ledger is None:
+            stored = draw()[0]
+        else:
+            receipt = self._ledger.spend(
+                made.bound, key=key, request=request, line=self._line, draw=draw
+            )
+            stored = receipt.answer
+            self._stand(posterior.tobytes())
+        self._log_posterior = posterior
+        self._spent, self._questions = self._spent + nano, self._questions + 1
+        return reveal(outputs, stored, made, receipt)
+
+    def close(self) -> None:
+        """Erase the drawn world; the session cannot be resumed."""
+        self._world = SealedValue(-1)
+        if self._ledger is not None:
+            _close(self._ledger, self.id)
+        if self._store is not None and self._store.exists():
+            with open(self._store, "r+b") as file:
+                file.write(bytes(os.path.getsize(self._store)))
+                file.flush()
+                os.fsync(file.fileno())
+            self._store.unlink()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"Session({self._questions} answers, {nats_text(self._spent)} of "
+            f"{nats_text(self._cap)} nats spent)"
+        )
+
+    def _open(self) -> None:
+        self.id = secrets.token_hex(16)
+        self._world = SealedValue(draw_world(self._prior))
+        if self._ledger is not None:
+            state = self._log_posterior.tobytes()
+            _open(self._ledger, self.id, self._cap, state)
+            self._stand(state)
+        if self._store is not None:
+            _seal(self._store, {"session": self.id, "world": self._world.open(),
+                                "source": self._mark()})  # fmt: skip
+
+    def _resume(self) -> None:
+        assert self._store is not None
+        assert self._ledger is not None
+        kept = json.loads(self._store.read_text(encoding="utf-8"))
+        if kept["source"] != self._mark():
+            raise refuse("the source of this session", "another", "Open it with the same data.")
+        self.id, self._world = kept["session"], SealedValue(int(kept["world"]))
+        state, self._spent, self._cap = _load(self._ledger, self.id)
+        self._log_posterior = np.frombuffer(state, np.float64)
+        self._stand(state)
+
+    def _mark(self) -> str:
+        assert self._ledger is not None
+        return digest(self._line.version, self._line.secret, self._ledger.id)
+
+    def _stand(self, state: bytes) -> None:
+        mark = sha256(state).hexdigest()
+        self._line = Line(self._line.version, self._line.secret, self.id, mark)
+
+    def _outputs(self, question: Any) -> Outputs:
+        if isinstance(question, Outputs):
+            if not (question.exact and np.array_equal(question.weights, self._prior)):
+                raise refuse("outputs on the worlds of the session", repr(question), "Simulate.")
+            return question
+        if isinstance(question, list | tuple):
+            return stacked([self._outputs(one) for one in question])
+        return evaluate(self._source, question, self._worlds, n_jobs=1, seed=0)
+
+    def _floored(self) -> Floats:
+        weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior
+        return np.asarray(weights / weights.sum())
+
+    def _calibrated(
+        self, outputs: Outputs, weights: Floats, nats: float
+    ) -> tuple[GridNoise | LabelChannel, Ints]:
+        """Return noise for this posterior, and the integers of all worlds."""
+        if outputs.kind == "label":
+            posterior = outputs.under(weights)
+            channel = calibrate(posterior, Nats(_within(posterior, nats)), "equilibrium")
+            assert isinstance(channel, LabelChannel)
+            return channel, outputs.values.astype(np.int64)
+        if outputs.dim > 1 and self._method == "auto-pac":
+            law = posterior_auto_pac(outputs, weights, nats)
+        else:
+            posterior = outputs.under(weights)
+            noise = calibrate(posterior, Nats(_within(posterior, nats)), self._method)
+            assert not isinstance(noise, LabelChannel)
+            law = tabulate(posterior, noise)
+        return law, law.encode(outputs.values)
+
+    def _certificate(
+        self, outputs: Outputs, law: GridNoise | LabelChannel, bound: float, weights: Floats
+    ) -> Certificate:
+        return Certificate(
+            secret=outputs.statement,
+            prior=f"the posterior after {self._questions} answers of a session",
+            bound=bound,
+            lower=0.0,
+            grade="proved",
+            confidence=1.0,
+            charged=True,
+            entropy=entropy(weights),
+            bounds={"under the posterior": bound},
+            density_quantiles={},
+            worst_unit_success=None,
+            noise=law.describe(),
+            outputs=outputs.describe(),
+        )
+
+
+def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> GridNoise:
+    """Return tabulated Auto-PAC noise for these weights; what it leaves out is not released."""
+    center = weights @ outputs.values
+    if outputs.dim <= len(weights):
+        shifted = (outputs.values - center) * np.sqrt(weights)[:, None]
+        spectrum, basis = np.linalg.eigh(shifted.T @ shifted)
+        keep = spectrum > 1e-13 * spectrum[-1]
+        basis, spectrum = basis[:, keep], spectrum[keep]
+    if outputs.dim > len(weights) or not spectrum.size:  # many numbers, or none that differ
+        basis, spectrum = principal(outputs.under(weights))
+    steps = np.sqrt(auto_pac_variances(spectrum, nats)) / STEPS_PER_SIGMA
+    return GridNoise(basis, center, LatticeNoise.gaussians(steps.tolist(), STEPS_PER_SIGMA))
+
+
+def _within(outputs: Outputs, nats: float) -> float:
+    """Return a budget that still needs noise: at most half of what the posterior leaves open."""
+    return min(nats, 0.5 * entropy(distinct(outputs.values, outputs.weights)[1]))
+
+
+def bound_under(codes: Ints, weights: Floats, law: GridNoise | LabelChannel) -> float:
+    """Return a bound in nats on what one answer leaks under these weights; no sampling error."""
+    if isinstance(law, LabelChannel):
+        prior = np.bincount(codes[:, 0], weights, len(law.tables))
+        return label_leakage(np.asarray(prior, np.float64), law).proved["exact sum"]
+    return max(0.0, proved_leakage(codes, weights, law))
+
+
+def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelChannel) -> Floats:
+    """Return the exact log posterior over (m,) worlds, given their (m, r) codes and the answer."""
+    if isinstance(law, LabelChannel):
+        found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
+    elif all(axis.law is law.axes[0].law for axis in law.axes):
+        low, log_mass = law.axes[0].log_mass
+        found = log_mass[np.clip(noisy - codes - low, 0, log_mass.size - 1)].sum(axis=1)
+    else:
+        found = np.zeros(len(codes))
+        for c, axis in enumerate(law.axes):
+            low, log_mass = axis.log_mass
+            found += log_mass[np.clip(noisy[c] - codes[:, c] - low, 0, log_mass.size - 1)]
+    joint = log_prior + found
+    top = joint.max()
+    return np.asarray(joint - top - math.log(float(np.exp(joint - top).sum())))
+
+
+def stacked(parts: list[Outputs]) -> Outputs:
+    """Return the outputs of several questions as one; its answer is the list of theirs."""
+    if not parts or any(part.kind == "label" for part in parts):
+        raise refuse("questions with numbers for answers", "none, or labels", "Ask labels alone.")
+    whole = Outputs(np.concatenate([part.values for part in parts], axis=1), parts[0].weights)
+    whole.statement = parts[0].statement
+    ends = np.cumsum([part.dim for part in parts])[:-1]
+
+    def rebuild(values: Floats) -> list[Any]:
+        return [part.rebuild(own) for part, own in zip(parts, np.split(values, ends), strict=True)]
+
+    whole.form = Form("batch", (), whole=False, rebuild=rebuild)
+    return whole
+
+
+def _seal(path: Path, body: Json) -> None:
+    """Write a sealed store: for its owner's eyes, and on the disk before anything is asked."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(file, publish(body).encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _open(ledger: Ledger, session: str, cap: int, state: bytes) -> None:
+    mark = sha256(state).hexdigest()
+
+    def change() -> Json:
+        ledger._store.put(Account("session", session, cap, 0, mark))
+        ledger._store.keep_state(session, state)
+        return {"session": session, "cap": cap, "state": mark}
+
+    ledger.record("session", change)
+
+
+def _load(ledger: Ledger, session: str) -> tuple[bytes, int, int]:
+    """Return (state, spent, cap) of an open session."""
+    with ledger._store.reading():
+        rows = ledger._store.rows("SELECT state FROM rpac_sessions WHERE id = ?", session)
+        account = ledger._store.account("session", session)
+    state = bytes(rows[0][0]) if rows else b""
+    if not state or sha256(state).hexdigest() != account.note:
+        raise refuse(
+            "an open session with the state on record", "none", "Open a new one.", LedgerError
+        )
+    return state, account.spent, account.cap or 0
+
+
+def _close(ledger: Ledger, session: str) -> None:
+    def change() -> Json:
+        account = ledger._store.account("session", session)
+        ledger._store.put(Account("session", session, account.cap, account.spent, "closed"))
+        ledger._store.keep_state(session, b"")
+        return {"session": session}
+
+    ledger.record("close", change)

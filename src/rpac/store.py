@@ -1,0 +1,200 @@
+"""Where a ledger's rows live: a transaction at a time, durable once it is committed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, final
+
+from rpac._checks import refuse
+from rpac.books import Account, damaged
+from rpac.errors import LedgerError
+from rpac.turns import Turns
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS rpac_entries (
+    seq {int} PRIMARY KEY, key TEXT UNIQUE, body TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS rpac_accounts (
+    kind TEXT NOT NULL, name TEXT NOT NULL, cap {int}, spent {int} NOT NULL, note TEXT NOT NULL,
+    seal TEXT NOT NULL, PRIMARY KEY (kind, name),
+    CHECK (spent >= 0 AND (cap IS NULL OR spent <= cap)));
+CREATE TABLE IF NOT EXISTS rpac_sessions (id TEXT PRIMARY KEY, state {bytes} NOT NULL)
+"""
+
+
+class Store(ABC):
+    """A database with the tables of one ledger.
+
+    Guarantees:
+        Blocks under `exclusive` run one after the other, over all processes. When such a block
+        ends, what it wrote is on the disk; when it raises or the process dies, nothing is.
+    """
+
+    failures: tuple[type[Exception], ...] = (OSError,)
+
+    def __init__(self) -> None:
+        self._lock, self._pid = threading.RLock(), -1
+        self._kept: list[Any] = []
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Open a connection of this process, with durable commits."""
+
+    @abstractmethod
+    def create(self) -> None:
+        """Create what tables are missing; entries can be neither changed nor deleted."""
+
+    @abstractmethod
+    def rows(self, sql: str, *values: Any) -> list[Any]:
+        """Run one statement, `?` for its values, and return its rows."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a transaction that excludes all others."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the connection."""
+
+    def sound(self) -> bool:
+        """Whether the database finds itself intact, where it can tell."""
+        return True
+
+    def turn(self) -> contextlib.AbstractContextManager[None]:
+        """Wait for a turn, where the database does not see to fairness itself."""
+        return contextlib.nullcontext()
+
+    def __del__(self) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold this process's connection; failures of the database come out as LedgerError."""
+        with self._lock:
+            try:
+                if self._pid != os.getpid():  # a connection does not survive a fork
+                    self._kept.append(getattr(self, "_db", None))  # nor may the child close it
+                    self.connect()
+                yield
+            except self.failures as error:
+                raise refuse(
+                    "a ledger that can be read and written",
+                    f"a {type(error).__name__}",
+                    "Nothing was released. Look at its disk, rights and server, then verify it.",
+                    LedgerError,
+                ) from None
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Run a block as one transaction, alone."""
+        with self.reading(), self.turn():
+            self.begin()
+            try:
+                yield
+                self.rows("COMMIT")
+            except BaseException:
+                with contextlib.suppress(*self.failures):
+                    self.rows("ROLLBACK")
+                raise
+
+    def account(self, kind: str, name: str) -> Account:
+        """Return an account; an empty one if nothing was booked on it."""
+        rows = self.rows(
+            "SELECT cap, spent, note, seal FROM rpac_accounts WHERE kind = ? AND name = ?",
+            kind, name,
+        )  # fmt: skip
+        if not rows:
+            return Account(kind, name, None, 0, "")
+        account = Account(kind, name, *rows[0][:3])
+        if account.seal != rows[0][3]:
+            raise damaged("a balance that was changed")
+        return account
+
+    def put(self, account: Account) -> None:
+        """Write an account."""
+        self.rows(
+            "INSERT INTO rpac_accounts (kind, name, cap, spent, note, seal) "
+            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (kind, name) DO UPDATE SET "
+            "cap = excluded.cap, spent = excluded.spent, note = excluded.note, "
+            "seal = excluded.seal",
+            account.kind, account.name, account.cap, account.spent, account.note, account.seal,
+        )  # fmt: skip
+
+    def keep_state(self, session: str, state: bytes) -> None:
+        """Write the state of a session; empty once it is closed."""
+        self.rows(
+            "INSERT INTO rpac_sessions (id, state) VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
+            "SET state = excluded.state", session, state
+        )  # fmt: skip
+
+    def entry(self, seq: int) -> tuple[int, str, str]:
+        """Return (number, body, hash) of an entry."""
+        rows = self.rows("SELECT seq, body, hash FROM rpac_entries WHERE seq = ?", seq)
+        if not rows:
+            raise damaged(f"no entry {seq}")
+        number, body, own = rows[0]
+        return number, body, own
+
+    def lines(self) -> int:
+        """Return how many accounts there are."""
+        return int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
+
+
+@final
+class SqliteStore(Store):
+    """A SQLite file: write-ahead log, synchronised at every commit, a fair lock in front."""
+
+    failures = (OSError, sqlite3.Error)
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__()
+        self._path, self._turns = str(path), Turns(f"{path}.lock")
+
+    def connect(self) -> None:
+        """Open the file."""
+        self._db = sqlite3.connect(
+            self._path, isolation_level=None, timeout=60, check_same_thread=False
+        )
+        self._pid = os.getpid()
+        if self.rows("PRAGMA journal_mode=WAL")[0][0] != "wal":
+            self.close()
+            raise OSError("no write-ahead log")
+        self.rows("PRAGMA synchronous=FULL")
+
+    def create(self) -> None:
+        """Create the tables and the triggers that keep entries as they are."""
+        for statement in TABLES.format(int="INTEGER", bytes="BLOB").split(";"):
+            self.rows(statement)
+        for change in ("UPDATE", "DELETE"):
+            self.rows(
+                f"CREATE TRIGGER IF NOT EXISTS rpac_no_{change} BEFORE {change} ON rpac_entries "
+                f"BEGIN SELECT RAISE(ABORT, 'entries are kept'); END"
+            )
+
+    def rows(self, sql: str, *values: Any) -> list[Any]:
+        """Run one statement."""
+        return self._db.execute(sql, values).fetchall()
+
+    def begin(self) -> None:
+        """Begin with the write lock."""
+        self.rows("BEGIN IMMEDIATE")
+
+    def sound(self) -> bool:
+        """Check pages and indices."""
+        return bool(self.rows("PRAGMA integrity_check")[0][0] == "ok")
+
+    def turn(self) -> contextlib.AbstractContextManager[None]:
+        """Wait for a turn at the lock file."""
+        return self._turns.turn()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._pid == os.getpid():
+            self._db.close()
+            self._turns.close()
+        self._pid = -1

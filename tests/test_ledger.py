@@ -1,0 +1,418 @@
+"""The books: what is acknowledged is recorded, what is recorded fits the cap, damage shows."""
+
+import itertools
+import json
+import math
+import os
+import sqlite3
+import threading
+from fractions import Fraction
+
+import ledger as long_run  # benchmarks/ledger.py, with smaller counts
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpac
+from rpac.anchor import Anchor
+from rpac.books import Line, exact_nano, nats_text
+from rpac.turns import Turns
+
+NUMBER = itertools.count()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request, folder):
+    """The same contract for both: a place for a new ledger."""
+    if request.param == "sqlite":
+        return f"{folder}/ledger.db"
+    return request.getfixturevalue("database")(f"ledger{next(NUMBER)}")
+
+
+def test_a_ledger_adds_up_and_survives_reopening(where):
+    with rpac.Ledger(where, budget=1.0, dataset="people", analyst="ann") as ledger:
+        for _ in range(3):
+            ledger.spend(0.1)
+        ledger.spend(rpac.Bits(0.1))
+        assert ledger.spent == pytest.approx(0.3 + 0.1 * math.log(2), abs=1e-9)
+        assert ledger.remaining == pytest.approx(1 - ledger.spent)
+        assert ledger.verify() == 4
+        assert "ledger" in str(ledger)
+        assert "people" in ledger._repr_html_()
+    with rpac.Ledger(where) as again:
+        assert again.spent == ledger.spent
+        kinds = [entry["kind"] for entry in again.entries()]
+        assert kinds == ["open"] + ["spend"] * 4
+        assert [entry["seq"] for entry in again.entries(2)] == [2, 3, 4]
+        assert again.id == ledger.id
+        ledger.close()
+
+
+def test_the_cap_is_met_to_the_nano_nat_and_the_refusal_says_what_is_left(where):
+    with rpac.Ledger(where, budget=0.5) as ledger:
+        for _ in range(5):
+            ledger.check(0.1)
+            ledger.spend(0.1)
+        with pytest.raises(rpac.BudgetSpent, match=r"at most 0\.000000000 nats, what is left for the ledger; got 0\.000000001 nats") as caught:  # noqa: E501
+            ledger.spend(1e-12)
+        assert caught.value.remaining == 0
+        with pytest.raises(rpac.BudgetSpent):
+            ledger.check(1e-9)
+        ledger.spend(0)
+        assert ledger.spent == 0.5
+
+
+def test_one_key_is_charged_once_and_has_one_answer(where):
+    with rpac.Ledger(where, budget=1.0) as ledger:
+        draws = iter(range(100))
+        spend = lambda r="r": ledger.spend(  # noqa: E731
+            0.25, key="k", request=r, draw=lambda: ({"value": next(draws)}, b"")
+        )
+        receipts = [spend() for _ in range(50)]
+        assert all(r == receipts[0] for r in receipts)
+        assert receipts[0].answer == {"value": 0}
+        assert receipts[0].nats == 0.25
+        assert "0.250000000 nats" in str(receipts[0])
+        assert ledger.spent == 0.25
+        with pytest.raises(rpac.InputError, match="Expected the request that key 'k' was first"):
+            spend("another")
+        assert ledger.find("k") == receipts[0]
+        assert ledger.find("unknown") is None
+
+
+def test_two_processes_with_one_key_share_one_answer(where, monkeypatch):
+    with rpac.Ledger(where, budget=1.0) as ledger, rpac.Ledger(where) as other:
+        first = other.spend(0.1, key="k", draw=lambda: ("first", b""))
+        real = ledger._entry_of
+        looks = iter([None])  # the look before the lock came too early
+        monkeypatch.setattr(ledger, "_entry_of", lambda *a: next(looks, None) or real(*a))
+        monkeypatch.setattr(ledger, "find", lambda *a: None)
+        assert ledger.spend(0.1, key="k", draw=lambda: ("second", b"")) == first
+        assert ledger.spent == 0.1
+
+
+def test_caps_of_datasets_and_analysts(where):
+    with rpac.Ledger(where, budget=1.0) as ledger:
+        ledger.cap(0.3, dataset="people")
+        ledger.cap(0.2, analyst="ann")
+        ann = ledger.under(dataset="people", analyst="ann")
+        bob = ledger.under(dataset="people", analyst="bob")
+        ann.spend(0.2)
+        with pytest.raises(rpac.BudgetSpent, match=r"what is left for analyst 'ann'"):
+            ann.spend(0.01)
+        assert bob.remaining == pytest.approx(0.1)
+        bob.spend(0.1)
+        with pytest.raises(rpac.BudgetSpent, match=r"what is left for dataset 'people'"):
+            bob.spend(0.01)
+        with pytest.raises(rpac.InputError, match="a cap of at least what is spent, 0.200000000"):
+            ledger.cap(0.1, analyst="ann")
+        ledger.cap(2.0)
+        assert ledger.under(dataset="other").remaining == pytest.approx(1.7)
+        ledger.verify()
+    with pytest.raises(rpac.InputError, match="Expected the budget of this ledger, 2.000000000"):
+        rpac.Ledger(where, budget=1.0)
+
+
+def test_a_line_of_the_books_has_one_secret_and_new_data_a_new_line(where):
+    with rpac.Ledger(where, budget=1.0, dataset="people") as ledger:
+        ledger.spend(0.1, line=Line("v1", "halves by person"))
+        with pytest.raises(rpac.InputError, match="Expected charges about one secret on a line"):
+            ledger.spend(0.1, line=Line("v1", "halves by row"))
+        ledger.spend(0.2, line=Line("v2", "halves by row"))
+        lines = {a["name"]: a["spent"] for a in ledger.accounts() if a["kind"] == "version"}
+        assert lines == {"people@v1": 0.1, "people@v2": 0.2}
+
+
+def test_a_draw_that_fails_charges_nothing(where):
+    with rpac.Ledger(where, budget=1.0) as ledger:
+        with pytest.raises(ZeroDivisionError):
+            ledger.spend(0.1, key="k", draw=lambda: 1 / 0)
+        with pytest.raises(rpac.InputError, match="Expected public values; got sealed Outputs"):
+            ledger.spend(0.1, key="k", draw=lambda: (rpac.Outputs([0.0, 1.0]), b""))
+        assert ledger.spent == 0
+        assert ledger.find("k") is None
+
+
+def test_nothing_is_drawn_before_the_check_and_nothing_revealed_before_the_write(where):
+    with rpac.Ledger(where, budget=1.0) as ledger:
+        order = []
+        with pytest.raises(rpac.BudgetSpent):
+            ledger.spend(2.0, draw=lambda: order.append("draw"))
+        assert order == []
+        real = ledger._store.rows
+
+        def rows(sql, *values):
+            if sql == "COMMIT" or sql.startswith("INSERT INTO rpac_entries"):
+                order.append(sql.split()[0])
+            return real(sql, *values)
+
+        ledger._store.rows = rows
+        ledger.spend(0.1, draw=lambda: (order.append("draw"), b""))
+        assert order == ["draw", "INSERT", "COMMIT"]
+
+
+def test_entries_cannot_be_changed_or_deleted(where):
+    with rpac.Ledger(where, budget=1.0) as ledger:
+        ledger.spend(0.1)
+        for change in ("UPDATE rpac_entries SET body = '{}'", "DELETE FROM rpac_entries"):
+            with pytest.raises(rpac.LedgerError), ledger._store.exclusive():
+                ledger._store.rows(change)
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("UPDATE rpac_accounts SET spent = 1 WHERE kind = 'ledger'", "a balance that was changed"),
+        ("DELETE FROM rpac_accounts WHERE kind = 'analyst'", "accounts that were added or removed"),
+        ("UPDATE rpac_entries SET body = replace(body, '0', '1') WHERE seq = 1", "an altered entry"),
+        ("DELETE FROM rpac_entries WHERE seq = 1", "a gap before entry 2"),
+        ("DELETE FROM rpac_entries WHERE seq = 0", "a gap|no entry 0"),
+        ("DELETE FROM rpac_entries WHERE seq = 3", "rolled back|no entry|differs"),
+    ],
+)
+def test_verify_finds_what_was_changed(folder, damage, message):
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0, analyst="ann")
+    for _ in range(3):
+        ledger.spend(0.1)
+    for trigger in ("rpac_no_UPDATE", "rpac_no_DELETE"):
+        ledger._store.rows(f"DROP TRIGGER {trigger}")
+    ledger._store.rows(damage)
+    with pytest.raises(rpac.LedgerError, match=message):
+        ledger.verify()
+    ledger.close()
+    with pytest.raises(rpac.LedgerError):
+        rpac.Ledger(f"{folder}/l.db")
+
+
+def forge(ledger, change):
+    """Alter the books and seal them anew, as somebody with the code could."""
+    with ledger._store.exclusive():
+        change(ledger._store)
+
+
+def test_balances_are_recomputed_from_the_entries(folder):
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0)
+    ledger.spend(0.3)
+    other = ledger._store.account("dataset", "")
+    forge(ledger, lambda store: store.put(type(other)("dataset", "", None, 5, "")))
+    with pytest.raises(rpac.LedgerError, match="balances that differ from the sum"):
+        ledger.verify()
+    whole = ledger._store.account("ledger", "")
+    forge(ledger, lambda store: store.put(type(whole)("ledger", "", 10**9, 5, "")))
+    with pytest.raises(rpac.LedgerError, match="a balance that differs from the last entry's"):
+        ledger.spend(0.1)
+    ledger.close()
+
+
+def test_an_entry_beyond_its_cap_is_found(folder):
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0)
+    ledger.spend(0.9)
+
+    def overspend(store):
+        ledger._append("spend", json.loads(store.entry(1)[1]), ledger._head(), None)
+
+    forge(ledger, overspend)
+    with pytest.raises(rpac.LedgerError, match="entry 2, which exceeds a cap"):
+        ledger.verify()
+    ledger.close()
+
+
+def test_long_ledgers_are_read_by_the_page(folder, monkeypatch):
+    monkeypatch.setattr("rpac.ledger._PAGE", 7)
+    monkeypatch.setattr("rpac.ledger._SOON", 10)
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0)
+    for _ in range(30):
+        ledger.spend(0.01)
+    assert ledger.verify() == 30
+    ledger.close()
+    with rpac.Ledger(f"{folder}/l.db") as again:
+        assert again.remaining == pytest.approx(0.7)
+
+
+def test_a_new_ledger_needs_a_budget_and_a_known_schema(folder, monkeypatch):
+    with pytest.raises(rpac.InputError, match="Expected a budget for a new ledger; got none"):
+        rpac.Ledger(f"{folder}/none.db")
+    monkeypatch.setattr("rpac.ledger.SCHEMA", "rpac-ledger/0")
+    with pytest.raises(rpac.LedgerError, match="schema"):
+        monkeypatch.undo()
+        monkeypatch.setattr("rpac.ledger.publish", lambda body: json.dumps(body | {"schema": "x"}))
+        rpac.Ledger(f"{folder}/old.db", budget=1.0)
+
+
+def test_the_anchor_refuses_a_rolled_back_ledger(folder):
+    assert long_run.rollbacks(folder, 20) == 20
+
+
+def test_a_lost_anchor_must_be_trusted_anew(folder):
+    path = f"{folder}/l.db"
+    with rpac.Ledger(path, budget=1.0) as ledger:
+        ledger.spend(0.1)
+    os.unlink(f"{path}.head")
+    with pytest.raises(rpac.LedgerError, match="no anchor"):
+        rpac.Ledger(path)
+    rpac.Ledger(path, trust_head=True).close()
+    rpac.Ledger(path).close()
+    os.unlink(path)
+    with pytest.raises(rpac.LedgerError, match="an anchor without entries"):
+        rpac.Ledger(path, budget=1.0)
+
+
+def test_an_anchor_elsewhere_serves_postgres_too(database, folder):
+    url, place = database("anchored"), f"{folder}/head"
+    with rpac.Ledger(url, budget=1.0, anchor=place) as ledger:
+        ledger.spend(0.1)
+        Anchor(place).write(99, "f" * 64)
+        with pytest.raises(rpac.LedgerError, match="rolled back"):
+            ledger.spend(0.1)
+
+
+def test_an_anchor_keeps_the_latest_head_through_torn_writes(folder):
+    anchor = Anchor(f"{folder}/head")
+    assert anchor.read() is None
+    open(f"{folder}/head", "w").close()
+    assert anchor.read() is None
+    for seq in (3, 4, 2):
+        anchor.write(seq, f"{seq}" * 64)
+    assert anchor.read() == (4, "4" * 64)
+    with open(f"{folder}/head", "r+b") as file:
+        file.write(b"torn")
+    assert anchor.read() == (3, "3" * 64)
+    with open(f"{folder}/head", "r+b") as file:
+        file.write(b"x" * 1024)
+    with pytest.raises(rpac.LedgerError, match="Expected an anchor with a head; got a damaged one"):
+        anchor.read()
+
+
+def test_many_processes_spend_to_the_exact_cap(folder):
+    found = long_run.load(f"{folder}/l.db", 64, 25)
+    assert found["granted"] == found["recorded"] == found["cap"] == 64 * 25
+    assert found["left"] == found["failed"] == 0
+
+
+def test_many_clients_of_postgres_spend_to_the_exact_cap(database):
+    found = long_run.load(database("load"), 50, 20)
+    assert found["granted"] == found["recorded"] == found["cap"] == 1_000
+    assert found["left"] == found["failed"] == 0
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(folder):
+    found = long_run.kills(f"{folder}/l.db", 100, cap=2_000)
+    assert found["lost"] == 0
+    assert 0 < found["acknowledged"] <= found["recorded"] <= found["cap"]
+
+
+def test_kill_9_at_every_named_point(folder):
+    assert not any(long_run.crash_points(f"{folder}/l.db", 5).values())
+
+
+def test_flipped_bytes_are_refused_or_harmless(folder):
+    found = long_run.flips(folder, 100)
+    assert found["wrong"] == 0
+    assert found["refused"] > 10
+
+
+def test_no_room_and_no_right_to_write_release_nothing(folder):
+    assert long_run.disk_full(folder, 10) == (10, 0)
+    assert long_run.file_limit(folder, 5) == (5, 0)
+    os.makedirs(f"{folder}/only")
+    assert long_run.read_only(f"{folder}/only")
+
+
+def test_ten_thousand_retries(folder):
+    assert long_run.retries(f"{folder}/l.db", 1_000) == (1, 1)
+
+
+def test_a_failing_anchor_withholds_the_answer(folder, monkeypatch):
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0)
+
+    def broken(*_):
+        raise OSError("gone")
+
+    monkeypatch.setattr(ledger._anchor, "write", broken)
+    with pytest.raises(rpac.LedgerError, match="Nothing was released"):
+        ledger.spend(0.1, key="k", draw=lambda: ("answer", b""))
+    monkeypatch.undo()
+    assert ledger.spent == 0.1  # charged, not released: the safe side
+    assert ledger.spend(0.1, key="k").answer == "answer"
+    ledger.close()
+
+
+def test_threads_and_forks_share_a_ledger(folder):
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0)
+    spend = lambda: [ledger.spend(0.001) for _ in range(20)]  # noqa: E731
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert os.waitpid(long_run.fork(spend), 0)[1] == 0
+    assert ledger.spent == pytest.approx(0.18)
+    ledger.verify()
+    ledger.close()
+
+
+def test_a_turn_without_its_file_is_only_unfair(folder):
+    turns = Turns(f"{folder}/none/lock")
+    with turns.turn():
+        pass
+    turns.close()
+
+
+def test_a_database_that_cannot_be_durable_is_refused(folder, database, monkeypatch):
+    with pytest.raises(rpac.LedgerError, match="got a OSError|got a OperationalError"):
+        rpac.Ledger(":memory:", budget=1.0, anchor=f"{folder}/head")
+    with pytest.raises(rpac.LedgerError, match="got a OperationalError"):
+        rpac.Ledger("postgresql://rpac@127.0.0.1:1/none", budget=1.0)
+    store = rpac.Ledger(database("unsafe"), budget=1.0)._store
+    real = store.rows
+    store.rows = lambda sql, *v: [("off",)] if sql == "SHOW fsync" else real(sql, *v)
+    store.close()
+    with pytest.raises(rpac.LedgerError, match="got a OSError"), store.reading():
+        pass
+    store._db.close()
+    monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
+    with pytest.raises(rpac.LedgerError, match="Expected the `postgres` extra; got none"):
+        rpac.Ledger("postgresql://rpac@127.0.0.1/none", budget=1.0)
+
+
+@pytest.mark.parametrize(
+    "amount",
+    [float("nan"), float("inf"), -1.0, -5e-324, True, "1", None, 1e308, [1.0], 1j],
+)
+def test_amounts_that_are_none_are_refused(folder, amount):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        with pytest.raises(rpac.InputError, match="Expected"):
+            ledger.spend(amount)
+        with pytest.raises(rpac.InputError, match="Expected"):
+            ledger.spend(rpac.SuccessRate(0.6))  # books are kept in nats
+        assert ledger.spent == 0
+
+
+@given(st.lists(st.floats(0, 1e3), max_size=50))
+def test_nano_nats_are_conserved_exactly(amounts):
+    whole = sum(math.ceil(exact_nano(a)) for a in amounts)
+    assert whole >= sum(Fraction(repr(a)) * 10**9 for a in amounts)
+    assert Fraction(nats_text(whole)) * 10**9 == whole
+
+
+def test_small_and_odd_numbers():
+    assert math.ceil(exact_nano(5e-324)) == 1
+    assert math.ceil(exact_nano(np.float64(0.001))) == 10**6
+    assert math.ceil(exact_nano(rpac.Nats(0.1))) == 10**8
+    assert math.ceil(exact_nano(np.int64(2))) == 2 * 10**9
+
+
+def test_attempts_at_certificates_are_counted_across_processes(where):
+    with rpac.Ledger(where, budget=1.0) as ledger:
+        assert [ledger.attempt("outputs") for _ in range(3)] == [1, 2, 3]
+        assert ledger.verify() == 3
+        assert all(a["kind"] != "attempts" for a in ledger.accounts())
+
+
+def test_the_file_is_what_it_says(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        assert ledger._store.rows("PRAGMA journal_mode")[0][0] == "wal"
+        assert ledger._store.rows("PRAGMA synchronous")[0][0] == 2
+    assert sqlite3.sqlite_version_info >= (3, 24)
