@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND = Agg
-TRUSTED = src/rpac/advantage.py,src/rpac/certificate.py,src/rpac/confidence.py,src/rpac/joint.py,src/rpac/leakage.py,src/rpac/membership.py,src/rpac/noise/base.py,src/rpac/noise/gaussian.py,src/rpac/noise/grid.py,src/rpac/noise/label.py,src/rpac/noise/lattice.py,src/rpac/reference/base.py,src/rpac/reference/gaussian.py,src/rpac/reference/mixture.py,src/rpac/reference/table.py,src/rpac/release.py
+TRUSTED = src/rpac/advantage.py,src/rpac/anchor.py,src/rpac/books.py,src/rpac/certificate.py,src/rpac/confidence.py,src/rpac/joint.py,src/rpac/leakage.py,src/rpac/ledger.py,src/rpac/membership.py,src/rpac/noise/base.py,src/rpac/noise/gaussian.py,src/rpac/noise/grid.py,src/rpac/noise/label.py,src/rpac/noise/lattice.py,src/rpac/postgres.py,src/rpac/reference/base.py,src/rpac/reference/gaussian.py,src/rpac/reference/mixture.py,src/rpac/reference/table.py,src/rpac/release.py,src/rpac/sealed.py,src/rpac/session.py,src/rpac/store.py
 
 .PHONY: demo test lint bench clean
 

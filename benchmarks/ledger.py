@@ -76,9 +76,7 @@ def load(where, processes, spends, extra=3):
     ledger = rpac.Ledger(where, budget=whole * UNIT / 1e9)
     barrier = FORK.Barrier(processes + 1)
     with tempfile.TemporaryDirectory() as folder:
-        pids = [
-            fork(_spender, where, i, spends, extra, barrier, folder) for i in range(processes)
-        ]
+        pids = [fork(_spender, where, i, spends, extra, barrier, folder) for i in range(processes)]
         barrier.wait()
         start = time.perf_counter()
         failed = sum(os.waitpid(pid, 0)[1] != 0 for pid in pids)
@@ -107,7 +105,7 @@ def _writer(where, number, acked):
     while True:
         key = f"{number}-{os.urandom(8).hex()}"
         try:
-            ledger.spend(UNIT / 1e9, key=key, draw=lambda: (key[::-1], b""))
+            ledger.spend(UNIT / 1e9, key=key, draw=lambda key=key: (key[::-1], b""))
         except rpac.BudgetSpent:
             time.sleep(0.01)
             continue
@@ -431,7 +429,7 @@ def big(where, entries=1_000_000):
             head = entry["seq"], entry["hash"]
     ledger._remember(*head)
     start = time.perf_counter()
-    ledger.remaining
+    assert ledger.remaining > 0
     balance = time.perf_counter() - start
     start = time.perf_counter()
     ledger.verify()

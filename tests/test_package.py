@@ -25,12 +25,22 @@ TRUSTED = [  # from any black box to a certificate
     "reference/gaussian.py",
     "reference/mixture.py",
     "reference/table.py",
-    "release.py",
 ]
 
 
 # Trusted too: tables of any shape, success on a person, and ideal noise, which is only a proposal.
 BESIDE = ["joint.py", "membership.py", "noise/gaussian.py"]
+# From a certificate to a release on record.
+BOOKS = [
+    "anchor.py",
+    "books.py",
+    "ledger.py",
+    "postgres.py",
+    "release.py",
+    "sealed.py",
+    "session.py",
+    "store.py",
+]
 
 
 def code_lines(text):
@@ -51,15 +61,19 @@ def code_lines(text):
 
 
 def test_the_trusted_core_is_small():
-    lines = {name: code_lines((ROOT / "src/rpac" / name).read_text()) for name in TRUSTED + BESIDE}
+    names = TRUSTED + BESIDE + BOOKS
+    lines = {name: code_lines((ROOT / "src/rpac" / name).read_text()) for name in names}
     assert sum(lines[name] for name in TRUSTED) <= 1_000
+    assert sum(lines[name] for name in BOOKS) <= 800
     assert sum(lines.values()) <= 1_800
 
 
 def test_the_trusted_core_is_the_one_whose_coverage_is_demanded():
     makefile = (ROOT / "Makefile").read_text()
     listed = re.search(r"TRUSTED = ([^\n]+)", makefile).group(1)
-    assert sorted(listed.split(",")) == sorted(f"src/rpac/{name}" for name in TRUSTED + BESIDE)
+    assert sorted(listed.split(",")) == sorted(
+        f"src/rpac/{name}" for name in TRUSTED + BESIDE + BOOKS
+    )
 
 
 def test_exports_are_complete_and_sorted():

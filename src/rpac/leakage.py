@@ -85,14 +85,14 @@ def ideal_kernel(noise: GaussianNoise) -> Kernel:
 
 def grid_kernel(noise: GridNoise) -> Kernel:
     """Return the kernel of tabulated Gaussian noise."""
-    scales = noise.scales
-    in_steps = np.array([axis.law.variance for axis in noise.axes])
+    scales, laws = noise.scales, [axis.law for axis in noise.axes]
+    in_steps = np.array([law.variance for law in laws])
     decay = math.exp(-2.0 * math.pi**2 * float(in_steps.min()))
     theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
     return Kernel(
-        entropy=sum(axis.entropy for axis in noise.axes) - float(np.log(scales).sum()),
+        entropy=sum(law.entropy for law in laws) - float(np.log(scales).sum()),
         variances=in_steps / scales**2,
-        excess=sum(axis.excess for axis in noise.axes),
+        excess=sum(law.excess for law in laws),
         log_theta=len(noise.axes) * math.log(theta),
         draw=lambda n: noise.at(system_uniforms(n, len(noise.axes))) / scales,
     )
@@ -109,9 +109,9 @@ def log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     mean = weights @ points
     shifted = (points - mean) * np.sqrt(weights)[:, None]
     cov = shifted.T @ shifted + np.diag(kernel.variances)
-    condition = float(np.trace(cov) / kernel.variances.min())
-    if condition > 1e12:
+    if np.trace(cov) > 1e12 * kernel.variances.min():
         return math.inf  # float64 cannot hold this determinant; H(X) is smaller anyway
+    condition = float(np.trace(cov) / kernel.variances.min())
     # With Y's own moments E[-log w(Y)] is the Gaussian entropy; sums over worlds round it.
     loss = 0.5 * (mean.size * math.log(2.0 * math.pi * math.e) + float(np.linalg.slogdet(cov)[1]))
     rounding = _determinant_rounding(mean.size, condition * (1 + len(points) / 8))

@@ -191,8 +191,7 @@ def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> 
         plan = outputs.planning
         spread = plan.weights @ np.square(plan.values - plan.weights @ plan.values)
         wide = _NORMAL if law.gaussian else _ANY
-        bias = law.basis @ np.array([axis.mean for axis in law.axes])
-        stored["bias"] = bias.tolist()
+        stored["bias"] = law.mean.tolist()
         stored["noise"] = (wide * np.sqrt(noise)).tolist()
         stored["sampling"] = (wide * np.sqrt(noise + spread)).tolist()
     return stored

@@ -135,7 +135,7 @@ class Session:
                 return reveal(outputs, known.answer, made, known)
         weights = self._floored()
         jitter = math.sqrt(float(weights @ weights) / (2 * nats)) / STEPS_PER_SIGMA
-        aim = nats * _SLACK * (1 - min(0.5, 1.5 * jitter))
+        aim = nats * _SLACK * (1 - min(0.5, 3 * jitter))
         for _ in range(20):  # rounding to the grid moves the bound a little, either way
             law, codes = self._calibrated(outputs, weights, aim)
             bound = bound_under(codes, weights, law) / (1 - FLOOR)
@@ -290,8 +290,8 @@ def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> GridNo
     if outputs.dim <= len(weights):
         shifted = (outputs.values - center) * np.sqrt(weights)[:, None]
         spectrum, basis = np.linalg.eigh(shifted.T @ shifted)
-        keep = spectrum > 1e-13 * spectrum[-1]
-        basis, spectrum = basis[:, keep], spectrum[keep]
+        low = int(np.searchsorted(spectrum, 1e-13 * spectrum[-1], side="right"))
+        basis, spectrum = basis[:, low:], spectrum[low:]
     if outputs.dim > len(weights) or not spectrum.size:  # many numbers, or none that differ
         basis, spectrum = principal(outputs.under(weights))
     steps = np.sqrt(auto_pac_variances(spectrum, nats)) / STEPS_PER_SIGMA
@@ -315,14 +315,14 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
     """Return the exact log posterior over (m,) worlds, given their (m, r) codes and the answer."""
     if isinstance(law, LabelChannel):
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
-    elif all(axis.law is law.axes[0].law for axis in law.axes):
+    elif law.shared:
         low, log_mass = law.axes[0].log_mass
-        found = log_mass[np.clip(noisy - codes - low, 0, log_mass.size - 1)].sum(axis=1)
+        found = log_mass.take(noisy - codes - low, mode="clip").sum(axis=1)
     else:
         found = np.zeros(len(codes))
         for c, axis in enumerate(law.axes):
             low, log_mass = axis.log_mass
-            found += log_mass[np.clip(noisy[c] - codes[:, c] - low, 0, log_mass.size - 1)]
+            found += log_mass.take(noisy[c] - codes[:, c] - low, mode="clip")
     joint = log_prior + found
     top = joint.max()
     return np.asarray(joint - top - math.log(float(np.exp(joint - top).sum())))

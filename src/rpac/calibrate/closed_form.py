@@ -58,16 +58,19 @@ def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
     # With s = sqrt(r^2 + 2 lambda r) a direction costs artanh(r / s) and needs (s - r) / 2; the
     # log of the cost is nearly straight in log lambda, so Newton's method needs few steps.
     t = 2.0 * math.log(float(np.sqrt(r).sum()) / nats) - math.log(2.0)
+    square = r * r
     for _ in range(100):
-        s = np.sqrt(r * r + 2.0 * math.exp(t) * r)
-        cost = 0.5 * float(np.log1p((s + r) / math.exp(t)).sum())
+        twice = math.exp(t)
+        s = np.sqrt(square + 2.0 * twice * r)
+        cost = 0.5 * float(np.log1p((s + r) / twice).sum())
         step = math.log(cost / nats) * 2.0 * cost / float((r / s).sum())
         if -1e-12 < step <= 0:
             break
         t += float(np.clip(step, -30.0, 30.0)) + 2e-13
-    twice = math.exp(t)
     # (s - r) / 2, written so that it keeps its digits for small lambda
-    return np.asarray(twice * r / (r + np.sqrt(r * r + 2 * twice * r)) * spectrum.max())
+    return np.asarray(
+        math.exp(t) * r / (r + np.sqrt(square + 2 * math.exp(t) * r)) * spectrum.max()
+    )
 
 
 @final

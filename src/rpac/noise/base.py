@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 
@@ -24,7 +25,7 @@ def integer_table(weights: Floats) -> Table:
 
 def system_uniforms(*shape: int) -> Table:
     """Return integers uniform on [0, 2**63) from the operating system: release randomness."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     return (np.frombuffer(os.urandom(8 * size), np.uint64) >> np.uint64(1)).reshape(shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -56,12 +57,17 @@ class GridNoise(Noise):
         """Number of output coordinates, d."""
         return int(self.basis.shape[0])
 
-    @property
+    @cached_property
     def steps(self) -> Floats:
         """Grid spacing of each axis, (r,)."""
         return np.array([axis.step for axis in self.axes])
 
-    @property
+    @cached_property
+    def shared(self) -> bool:
+        """Whether all axes draw from one table."""
+        return all(axis.law is self.axes[0].law for axis in self.axes)
+
+    @cached_property
     def scales(self) -> Floats:
         """Scale of each discrete Gaussian axis in steps, (r,); NaN for other tables."""
         return np.array([axis.scale or np.nan for axis in self.axes])
@@ -74,14 +80,19 @@ class GridNoise(Noise):
     @property
     def axis_variances(self) -> Floats:
         """Variance of the noise on each axis, (r,)."""
-        return np.array([axis.step**2 * axis.law.variance for axis in self.axes])
+        return np.asarray(np.square(self.steps) * [axis.law.variance for axis in self.axes])
 
     @property
+    def mean(self) -> Floats:
+        """E B, (d,)."""
+        return np.asarray(self.basis @ (self.steps * [axis.law.mean for axis in self.axes]))
+
+    @cached_property
     def power(self) -> float:
         """E ||B||^2."""
         return float(sum(axis.power for axis in self.axes))
 
-    @property
+    @cached_property
     def gaussian(self) -> bool:
         """Whether every axis is a discrete Gaussian."""
         return all(axis.scale is not None for axis in self.axes)
@@ -116,7 +127,7 @@ class GridNoise(Noise):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the (n, r) integer noise that (n, r) uniform integers select."""
-        if all(axis.law is self.axes[0].law for axis in self.axes):
+        if self.shared:
             return self.axes[0].at(uniforms)
         return np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(self.axes)], axis=1)
 
@@ -133,8 +144,12 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        laws = " ".join(f"{axis.step!r} {axis.scale} {axis.law.digest}" for axis in self.axes)
-        key = digest(self.basis, self.center, laws)
+        laws = " ".join(
+            {axis.law.digest: "" for axis in self.axes}
+            if self.shared
+            else (axis.law.digest for axis in self.axes)
+        )
+        key = digest(self.basis, self.center, self.steps, self.scales, laws)
         return {
             "family": "grid",
             "dim": self.dim,

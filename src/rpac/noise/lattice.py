@@ -157,11 +157,6 @@ class LatticeNoise(Noise):
         return self.law.log_mass
 
     @property
-    def mean(self) -> float:
-        """E B."""
-        return self.step * self.law.mean
-
-    @property
     def cov(self) -> Floats:
         """Variance, (1, 1)."""
         return np.array([[self.step**2 * self.law.variance]])
