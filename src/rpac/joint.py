@@ -49,7 +49,7 @@ def log_posterior_loss(
 ) -> Floats:
     """Return -log P(X = world | Y = code + shift), (n,), for (n,) worlds and (n, r) shifts."""
     out = np.empty(len(worlds))
-    logs = [_padded_log(axis) for axis in noise.axes]
+    logs = [padded_log(axis) for axis in noise.axes]
     for rows in blocks(len(worlds), len(codes)):
         y = codes[worlds[rows]] + shifts[rows]
         kernel = np.repeat(np.log(weights)[:, None], len(y), axis=1)
@@ -61,7 +61,7 @@ def log_posterior_loss(
     return np.maximum(out, 0.0)
 
 
-def _padded_log(axis: LatticeNoise) -> tuple[int, Floats]:
+def padded_log(axis: LatticeNoise) -> tuple[int, Floats]:
     """Return (first offset, log mass) with a cell of no mass at either end."""
     with np.errstate(divide="ignore"):
         return int(axis.offsets[0]) - 1, np.log(np.pad(axis.dense, 1))

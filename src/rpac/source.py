@@ -90,6 +90,7 @@ class Subsets(Source):
     def __init__(self, data: Any, unit: Any = None, worlds: int = 512, seed: int = 0) -> None:
         self._frame = hasattr(data, "columns") or hasattr(data, "column_names")
         self._data: Any = data if self._frame or isinstance(data, np.ndarray) else list(data)
+        self._made: tuple[Any, int, int] = (unit, worlds, seed)
         if unit is None and self._frame:
             raise refuse(
                 "the `unit` column of a data frame",
@@ -137,6 +138,12 @@ class Subsets(Source):
     def worlds(self, seed: int) -> list[Any]:
         """Return the m half-samples, each of the kind that `data` is."""
         return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
+
+    def without(self, unit: int) -> Subsets:
+        """Return half-samples of the pool without one unit, given by its place in `units`."""
+        if count(unit, "unit", least=0) >= self.units.size:
+            raise refuse(f"a unit below {self.units.size}", unit, "Count from 0.")
+        return Subsets(self._take(np.flatnonzero(self._owner != unit)), *self._made)
 
     def _take(self, rows: Any) -> Any:
         if self._frame:
