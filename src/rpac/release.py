@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, final
 
 import numpy as np
@@ -32,10 +32,18 @@ class Release:
     Attributes:
         value: The answer with its noise, in the form the mechanism returns.
         certificate: What it leaks at most.
+        sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
     """
 
     value: Any
     certificate: Certificate
+    sealed: tuple[Outputs, GridNoise | LabelChannel] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __reduce__(self) -> Any:
+        public = (f.name for f in fields(self) if f.name != "sealed")
+        return type(self), tuple(getattr(self, name) for name in public)
 
     def __str__(self) -> str:
         return f"{'released':>19}  {self.value}\n{self.certificate}"
@@ -105,7 +113,7 @@ def privatize(
         raise refuse("the law that was certified", "another", "Leave the noise as it was made.")
     codes = _drawn_codes(outputs, law, source, mechanism)
     value = outputs.rebuild(add_noise(codes, law, allow_exact=allow_exact))
-    return Release(value, certificate)
+    return Release(value, certificate, sealed=(outputs, law))
 
 
 def _drawn_codes(

@@ -3,7 +3,7 @@
 from rpac.attack.adaptive import AdaptiveAnalyst
 from rpac.attack.audit import ATTACKS, Audit, audit
 from rpac.attack.base import Attack, Finding, Game, Games, Play, Sampler
-from rpac.attack.bayes import Bayes, Inference, Informed, Membership, Roc
+from rpac.attack.bayes import Bayes, Inference, Informed, Membership, Roc, roc
 from rpac.attack.decoder import Learned, SoftmaxDecoder
 from rpac.attack.interval import clopper_pearson, mean_limits
 from rpac.attack.likelihood import DeclaredLaw, Decoder, FittedLaw
@@ -42,4 +42,5 @@ __all__ = [
     "lira",
     "mean_limits",
     "one_run",
+    "roc",
 ]

@@ -198,15 +198,14 @@ def _parts(subject: Any) -> tuple[Any, Any, Certificate | None]:
         return *subject, None
     if not isinstance(subject, Release):
         raise refuse("a Release or (outputs, noise)", type(subject).__name__, "Pass one of them.")
-    outputs, law = getattr(subject, "outputs", None), getattr(subject, "law", None)
-    if outputs is None or law is None:
+    if subject.sealed is None:
         raise refuse(
             "a release with its sealed worlds and noise law",
             "a value and its certificate alone",
             "Audit (outputs, noise) of the same mechanism with certificate=release.certificate; "
             "on scores of your own `rpac.attack.lira` and `rpac.attack.one_run` still apply.",
         )
-    return outputs, law, subject.certificate
+    return *subject.sealed, subject.certificate
 
 
 def _choose(

@@ -204,6 +204,11 @@ class Play:
                                        released=seen.released, by_world=by_world))  # fmt: skip
         if not found:
             raise refuse("releases that are numbers", "failures", "Run the attack `failure` alone.")
+        if not plain.all():
+            drawn, failed = (np.bincount(w, minlength=len(self.weights)) for w in
+                             (self.study.worlds, self.study.worlds[~plain]))  # fmt: skip
+            for decoder in found:
+                decoder.failures = (failed + 2.0 * (~plain).mean()) / (drawn + 2.0)
         return max(found, key=lambda d: float(self.gains(d, self.study[:_PICKING]).mean()))
 
     def gains(self, decoder: Decoder, games: Games) -> Floats:

@@ -101,12 +101,13 @@ class Membership(Attack):
 
     def run(self, play: Play, delta: float) -> Finding:
         """Return success on the worst unit, and the nats that follow."""
-        masks = play.game.masks
-        prior = play.weights @ masks
+        masks, prior = play.game.masks, play.weights @ play.game.masks
+        open_units = secret_units(play)
         study = play.study[:_RANKING]
-        early = membership(play, play.decoder, study, np.arange(masks.shape[1]))
-        exposed = _unit_gains(early, masks[study.worlds], prior).mean(axis=0)
-        units = np.argsort(-exposed)[:_SHOWN]
+        early = membership(play, play.decoder, study, open_units)
+        seen = masks[study.worlds][:, open_units]
+        order = np.argsort(-_unit_gains(early, seen, prior[open_units]).mean(axis=0))[:_SHOWN]
+        units = open_units[order]
         late = membership(play, play.decoder, play.judge, units)
         truth = masks[play.judge.worlds][:, units]
         hits = ((late > 0.5) == truth).sum(axis=0)
@@ -116,14 +117,13 @@ class Membership(Attack):
         found = success_finding(self.name, int(hits[0]), len(late), blind, delta / 2)
         least = gain_range(1.0 - blind)
         nats = max(found.nats, mean_limits(gains[:, 0], *least, delta / 2)[0])
-        out = ~masks[study.worlds, u]
         bands = clopper_pearson(hits, len(late), delta)
         worst = [
             {"unit": int(unit), "success": hits[i] / len(late), "low": float(bands[0][i]),
              "high": float(bands[1][i]), "nats": float(gains[:, i].mean())}
             for i, unit in enumerate(units)
         ]  # fmt: skip
-        curve = roc(late[:, 0], truth[:, 0], early[out, u], delta)
+        curve = roc(late[:, 0], truth[:, 0], early[~seen[:, order[0]], order[0]], delta)
         note = f"unit {u}, most exposed of {masks.shape[1]} on study games"
         return Finding(
             self.name, "success", found.estimate, found.low, found.high, max(nats, 0.0), blind,
@@ -132,11 +132,17 @@ class Membership(Attack):
 
 
 def _unit_gains(inside: Floats, truth: Any, prior: Floats) -> Floats:
-    """Return log gains on each unit's membership, (n, units); 0 for units that are no secret."""
-    known = (prior <= 0) | (prior >= 1)
-    p = np.where(known, 0.5, prior)
-    gains = np.where(truth, log_gain(inside, p), log_gain(1 - inside, 1 - p))
-    return np.where(known, 0.0, gains)
+    """Return log gains on each unit's membership, (n, units)."""
+    return np.where(truth, log_gain(inside, prior), log_gain(1 - inside, 1 - prior))
+
+
+def secret_units(play: Play) -> Ints:
+    """Return the units that study games show in and out: whose membership is a secret."""
+    times = play.game.masks[play.study.worlds].sum(axis=0)
+    found = np.flatnonzero((times > 2) & (times < len(play.study) - 2))
+    if not found.size:
+        raise refuse("games with and without some unit", "too few", "Play more games.")
+    return found
 
 
 @final

@@ -30,6 +30,8 @@ class Decoder(ABC):
     """Says how likely each world makes a release; anything that does may attack."""
 
     name: str = "decoder"
+    failures: Floats | None = None
+    """(m,) how often each world's release is not finite, where that was learnt; within (0, 1)."""
 
     @abstractmethod
     def logits(self, released: Floats) -> Floats:
@@ -170,16 +172,19 @@ def _log_scales(points: Floats, worlds: Ints, energy: Floats) -> Floats:
 def posteriors(decoder: Decoder, weights: Floats, released: Floats) -> Iterator[tuple[slice, Any]]:
     """Yield (rows, P(world | released) of those rows, (rows, m)), in blocks.
 
-    A release that is not finite, or that no world explains, leaves the prior as it was.
+    A release that is not finite tells what the decoder's `failures` say, and nothing without
+    them; one that no world explains leaves the prior as it was.
     """
+    log_p, failures = np.log(weights), decoder.failures
+    failed = np.zeros_like(weights) if failures is None else np.log(failures)
+    fine = np.zeros_like(weights) if failures is None else np.log1p(-failures)
     for rows in blocks(len(released), 2 * len(weights)):
         y = released[rows]
         plain = np.asarray(np.isfinite(y).all(axis=1))
-        logits = np.log(weights) + decoder.logits(np.where(plain[:, None], y, 0.0))
-        top = logits.max(axis=1, keepdims=True)
-        plain &= np.isfinite(top[:, 0])
-        logits -= np.where(plain[:, None], top, 0.0)
-        post = np.exp(np.where(plain[:, None], logits, np.log(weights)))
+        logits = decoder.logits(np.where(plain[:, None], y, 0.0)) + fine
+        plain &= np.isfinite(logits.max(axis=1))
+        logits = log_p + np.where(plain[:, None], logits, failed)
+        post = np.exp(logits - logits.max(axis=1, keepdims=True))
         yield rows, post / post.sum(axis=1, keepdims=True)
 
 

@@ -16,7 +16,7 @@ from rpac._checks import array, count, in_range, probabilities, refuse
 from rpac._types import Bools, Floats
 from rpac.advantage import success_to_nats
 from rpac.attack.base import Attack, Finding, Play, success_finding
-from rpac.attack.bayes import roc
+from rpac.attack.bayes import roc, secret_units
 
 _LEAST_VARIANCE = 1e-12
 
@@ -117,11 +117,9 @@ class Threshold(Attack):
 
 def _unit_scores(play: Play) -> tuple[Floats, Floats, Bools]:
     """Return (study scores, judging scores, study membership), each (n, units)."""
-    inside = play.game.masks[play.study.worlds]
+    inside = play.game.masks[play.study.worlds][:, secret_units(play)]
     y, new = (np.nan_to_num(g.released, posinf=0.0, neginf=0.0) for g in (play.study, play.judge))
     share = inside.mean(axis=0)
-    if not ((share * len(y) > 2) & ((1 - share) * len(y) > 2)).all():
-        raise refuse("games with and without every unit", "too few", "Play more games.")
     center = y.mean(axis=0)
     cov = np.atleast_2d(np.cov(y.T))
     gap = (inside - share).T @ (y - center) / (len(y) * (share * (1 - share))[:, None])
@@ -140,16 +138,18 @@ def _moments(scores: Floats, chosen: Bools) -> tuple[Floats, Floats]:
 
 def _judged(name: str, play: Play, first: Floats, second: Floats, delta: float) -> Finding:
     """Pick unit and threshold on study statistics, and count hits on judging ones."""
-    inside, prior = play.game.masks[play.study.worlds], play.weights @ play.game.masks
+    units = secret_units(play)
+    masks = play.game.masks[:, units]
+    inside, prior = masks[play.study.worlds], play.weights @ masks
     cuts = np.quantile(first, np.linspace(0.02, 0.98, 25), axis=0)
     rates = np.stack([((first > cut) == inside).mean(axis=0) for cut in cuts])
-    at, unit = np.unravel_index(int((rates - np.maximum(prior, 1 - prior)).argmax()), rates.shape)
-    truth = play.game.masks[play.judge.worlds, unit]
-    hits = int(((second[:, unit] > cuts[at, unit]) == truth).sum())
-    blind = float(max(prior[unit], 1 - prior[unit]))
-    curve = roc(second[:, unit], truth, first[~inside[:, unit], unit], delta)
+    at, u = np.unravel_index(int((rates - np.maximum(prior, 1 - prior)).argmax()), rates.shape)
+    truth = masks[play.judge.worlds, u]
+    hits = int(((second[:, u] > cuts[at, u]) == truth).sum())
+    blind = float(max(prior[u], 1 - prior[u]))
+    curve = roc(second[:, u], truth, first[~inside[:, u], u], delta)
     return success_finding(
-        name, hits, len(truth), blind, delta, person=True, note=f"unit {unit}",
+        name, hits, len(truth), blind, delta, person=True, note=f"unit {units[u]}",
         detail={"roc": curve},
     )  # fmt: skip
 
