@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, final
 
@@ -47,6 +47,7 @@ class Release:
             world, without noise, in 95 % of releases. None for labels.
         sampling_interval: The same for the mean answer over all worlds: noise, and which world
             was drawn, together.
+        sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
     """
 
     value: Any
@@ -54,6 +55,13 @@ class Release:
     receipt: Receipt | None = None
     noise_interval: tuple[Any, Any] | None = None
     sampling_interval: tuple[Any, Any] | None = None
+    sealed: tuple[Outputs, GridNoise | LabelChannel] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __reduce__(self) -> Any:
+        public = (f.name for f in fields(self) if f.name != "sealed")
+        return type(self), tuple(getattr(self, name) for name in public)
 
     def __str__(self) -> str:
         return _show.release_text(self)
@@ -178,9 +186,9 @@ def privatize(
         return answer(outputs, law, numbers) | {"certificate": made.to_json()}, b""
 
     if ledger is None:
-        return reveal(outputs, draw()[0], made, None)
+        return replace(reveal(outputs, draw()[0], made, None), sealed=(outputs, law))
     receipt = ledger.spend(charge(made), key=key, request=request, line=line, draw=draw)
-    return reveal(outputs, receipt.answer, made, receipt)
+    return replace(reveal(outputs, receipt.answer, made, receipt), sealed=(outputs, law))
 
 
 def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> Json:

@@ -129,6 +129,7 @@ class Subsets(Source):
         self.frame = _frame_of(data)
         kept = self.frame is not None or isinstance(data, np.ndarray | Pool)
         self._data: Any = data if kept else list(data)
+        self._made: tuple[Any, int, int] = (unit, worlds, seed)
         if unit is None and self.frame is not None:
             raise refuse(
                 "the `unit` column of a data frame",
@@ -188,6 +189,14 @@ class Subsets(Source):
         if isinstance(self._data, Pool):
             return np.arange(len(self.masks))
         return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
+
+    def without(self, unit: int) -> Subsets:
+        """Return half-samples of the pool without one unit, given by its place in `units`."""
+        if count(unit, "unit", least=0) >= self.units.size:
+            raise refuse(f"a unit below {self.units.size}", unit, "Count from 0.")
+        if isinstance(self._data, Pool):
+            raise refuse("rows to leave out", "units by number", "Make the tables without it.")
+        return Subsets(self._take(np.flatnonzero(self._owner != unit)), *self._made)
 
     def _take(self, rows: Any) -> Any:
         if self.frame is not None:
