@@ -214,7 +214,7 @@ def reveal(outputs: Outputs, stored: Json, made: Certificate, receipt: Receipt |
         whole = outputs.form is not None and outputs.form.whole
         low, high = middle - half, middle + half
         intervals[i] = tuple(
-            outputs.rebuild(side)
+            outputs.rebuild(side, beside=numbers)
             for side in ((np.floor(low), np.ceil(high)) if whole else (low, high))
         )
     return Release(outputs.rebuild(numbers), made, receipt, *intervals)

@@ -65,8 +65,14 @@ class Statistic:
         empty: Any = np.zeros(len(self.labels), np.int64 if self.whole else np.float64)
         blank = dict(zip(self.labels, empty.tolist(), strict=True)) or (0 if self.whole else 0.0)
         form, _ = flatten(blank)
+        names = tuple(f"{self.name}: {label}" for label in self.labels) or (self.name,)
         return Form(
-            form.name, form.layout, self.whole, lambda v: form.rebuild(v * scale), scale=scale
+            form.name,
+            form.layout,
+            self.whole,
+            lambda v: form.rebuild(v * scale),
+            scale=scale,
+            labels=names,
         )
 
     def __repr__(self) -> str:

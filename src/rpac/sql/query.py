@@ -92,8 +92,10 @@ class Query:
             "table",
             (tuple(self.labels), tuple(rows)),
             whole=whole,
-            rebuild=lambda v: table.build((v * scale).reshape(len(rows), -1)),
+            rebuild=lambda v: table.build(v * scale),
             scale=scale,
+            labels=table.names,
+            settle=lambda v: table.ordered(v * scale, scale),
         )
 
     def _described(self) -> tuple[list[str], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,20 +68,44 @@ class Table:
     def __init__(self, query: Query, rows: list[tuple[Any, ...]], empty: Bools) -> None:
         self.query, self.rows, self.empty = query, rows, empty
 
-    def build(self, values: Floats) -> Any:
-        """Return the table with (rows, measures) numbers, of the kind that the tables are."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all numbers, row by row."""
+        labels = [self.query.labels[m.place] for m in self.query.measures]
+        where = [", ".join(map(str, row)) for row in self.rows]
+        return tuple(f"{at}: {label}" if at else label for at in where for label in labels)
+
+    def build(self, values: Floats, like: Floats | None = None) -> Any:
+        """Return the table with (d,) numbers, of the kind that the tables are.
+
+        Args:
+            values: Numbers row by row.
+            like: The numbers that settle order and limit; `values` themselves by default.
+        """
+        lines = self._lines(values)
+        places = list(range(len(lines)))
+        leading = lines if like is None else self._lines(like)
+        for column, falling in reversed(self.query.order):
+            places.sort(key=lambda i: _sortable(leading[i][column]), reverse=falling)
+        chosen = [lines[i] for i in places[: self.query.limit]]
+        return _native(self.query.labels, chosen, self.query.database.kind)
+
+    def ordered(self, like: Floats, scale: Floats) -> Callable[[Floats], Any]:
+        """Return what builds tables from unscaled numbers, in the order that `like` settles."""
+        return lambda v: self.build(v * scale, like)
+
+    def _lines(self, values: Floats) -> list[list[Any]]:
         q = self.query
         lines = []
-        for keys, numbers, hollow in zip(self.rows, values, self.empty, strict=True):
+        table = values.reshape(len(self.rows), -1)
+        for keys, numbers, hollow in zip(self.rows, table, self.empty, strict=True):
             line: list[Any] = [None] * len(q.labels)
             for place, key in zip(q.keys, keys, strict=True):
                 line[place] = key
             for measure, value, gone in zip(q.measures, numbers, hollow, strict=True):
                 line[measure.place] = None if gone else measure.typed(float(value))
             lines.append(line)
-        for place, falling in reversed(q.order):
-            lines.sort(key=lambda row: _sortable(row[place]), reverse=falling)
-        return _native(q.labels, lines[: q.limit], q.database.kind)
+        return lines
 
 
 def _sortable(value: Any) -> Any:
