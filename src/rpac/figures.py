@@ -40,25 +40,23 @@ def sandwich(lower: float, bound: float, *, budget: float | None, attack: float 
 
     floor = max(lower, attack or 0.0)
     parts = [
-        f'<rect class="band" x="{at(floor):.1f}" y="56" height="30" '
+        f'<rect class="band" x="{at(floor):.1f}" y="64" height="34" '
         f'width="{max(at(bound) - at(floor), 2):.1f}"/>',
         _line([left, right], [112, 112], "axis"),
-        _line([at(bound)] * 2, [44, 112], "strong"),
-        _text(at(bound), 36, f"certified: at most {bound:.4g}", "end"),
-        _text(min(max((at(floor) + at(bound)) / 2, 110), right - 110), 76, "the truth lies here",
-              "middle", "onband"),
-    ]  # fmt: skip
+        _line([at(bound)] * 2, [56, 112], "strong"),
+        _text(max(at(bound), 260), 48, f"certified: at most {bound:.4g}", "end"),
+    ]
     if attack is not None:
-        parts.append(f'<circle class="dot" cx="{at(attack):.1f}" cy="71" r="6"/>')
-        parts.append(_text(left, 20, f"attacks reach at least {attack:.4g}"))
+        parts.append(f'<circle class="dot" cx="{at(attack):.1f}" cy="81" r="6"/>')
+        parts.append(_text(left, 20, f"attacks reach at least {attack:.4g} (dot)"))
     if budget is not None:
-        parts.append(_line([at(budget)] * 2, [44, 112], "dashed"))
+        parts.append(_line([at(budget)] * 2, [56, 112], "dashed"))
     for step in range(5):
         nats = top * step / 4
-        parts.append(_text(at(nats), 132, f"{nats:.2g}", ("start", *["middle"] * 3, "end")[step]))
-    parts.append(_text((left + right) / 2, 154, "nats that the release leaks", "middle"))
+        parts.append(_text(at(nats), 136, f"{nats:.2g}", ("start", *["middle"] * 3, "end")[step]))
+    parts.append(_text((left + right) / 2, 162, "nats that the release leaks", "middle"))
     said = f"The release leaks between {floor:.4g} and {bound:.4g} nats"
-    return _svg("sandwich", said, 164, parts)
+    return _svg("sandwich", said, 172, parts)
 
 
 def noise_against_budget(
@@ -88,10 +86,10 @@ def noise_against_budget(
         parts += [_line([70, WIDTH - 20], [y, y], "grid"), _text(62, y + 5, f"{share:g} x", "end")]
     if chosen:
         x, y = at(budget, chosen)
-        side = "end" if x > WIDTH / 2 else "start"
+        low_left = x > WIDTH / 2  # the curve falls: its lower left and upper right are free
         parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="7"/>')
-        away = -12 if side == "end" else 12
-        parts.append(_text(x + away, y - 10, f"chosen: {budget:.3g} nats", side))
+        place = (x - 14, y + 20, "end") if low_left else (x + 12, y - 10, "start")
+        parts.append(_text(*place[:2], f"chosen: {budget:.3g} nats", place[2]))
     parts.append(_text(WIDTH / 2, 296, "budget: nats that may leak", "middle"))
     parts.append(_text(70, 12, "noise, in shares of how far samples differ"))
     said = "Noise falls as the budget grows; the chosen budget is marked"

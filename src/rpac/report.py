@@ -32,7 +32,7 @@ def render(body: Json, certificate: Certificate, worst: list[Json] | None = None
     return pages.get_template("report.html.j2").render(
         record=body,
         certificate=certificate,
-        lines=rows(certificate),
+        lines=rows(certificate)[: -len(certificate.not_covered)],
         columns=list(body["answer"][0]) if body["answer"] else [],
         figures=_figures(body, certificate),
         worst=worst,
@@ -57,7 +57,7 @@ def _figures(body: Json, certificate: Certificate) -> Json:
     first = next((name for row in body["answer"][:1] for name in row if name in numbers), None)
     if first is not None:
         drawn["intervals"] = figures.intervals(body["answer"], first)
-    return {name: figure for name, figure in drawn.items() if figure}
+    return {"noise": "", "intervals": ""} | drawn
 
 
 def _is_number(cell: Any) -> bool:

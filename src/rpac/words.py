@@ -53,8 +53,7 @@ def advice(error: Exception) -> str:
     """Return what to do when a release was refused for its budget."""
     kind = type(error).__name__
     moves: dict[str, Any] = {
-        "BudgetSpent": "Ask for less with --budget, ask for fewer numbers, or let the owner of the "
-        "data raise the cap: rpac ledger LEDGER --cap NATS.",
+        "BudgetSpent": "(--budget; rpac ledger LEDGER --cap NATS.)",
         "BudgetExceeded": "Raise --budget, ask for fewer numbers, or take another --method.",
     }
     return str(moves.get(kind, ""))
