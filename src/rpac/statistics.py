@@ -49,9 +49,10 @@ class Statistic:
         """Return the answer on one world."""
         frame = frames.table(world)
         read = {name: frames.numbers(frame, name) for name in self.columns}
-        if self.group is not None:
-            return self.compute(read, _texts(frame, self.group))
-        return self.compute(read, len(frame))
+        with np.errstate(all="ignore"):  # what overflows is refused as a whole
+            if self.group is not None:
+                return self.compute(read, _texts(frame, self.group))
+            return self.compute(read, len(frame))
 
     def announce(self, source: Source) -> Form:
         """Return the form of the answers; refuse a source that lacks a column."""
