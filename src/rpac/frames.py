@@ -108,7 +108,9 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> Floats:
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         raise refuse(f"numbers in column {name!r}", f"{column.dtype}", "Convert it to numbers.")
     try:
-        values = column.cast(nw.Float64).to_numpy()
+        values = column.to_numpy()
+        if values.dtype.kind not in "biuf":  # decimals, and integers beside missing entries
+            values = column.cast(nw.Float64).to_numpy()
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         kind = f"a {type(error).__name__}"
