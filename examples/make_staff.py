@@ -1,4 +1,4 @@
-"""Write a made-up table of people: staff.csv, with who they are, where they work, what they earn."""
+"""Write a made-up table of people: who they are, where they work, what they earn."""
 
 import csv
 import sys

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import typer
@@ -105,14 +106,20 @@ def _show(result: Any, *, as_json: bool) -> int:
     return int(result.code)
 
 
+@cache
+def _command() -> Any:
+    """Return the parser, built once."""
+    return typer.main.get_command(app)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; return its exit code. No traceback reaches a user."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        found = app(args=words, standalone_mode=False)
-        return found if isinstance(found, int) else 0
+        found = _command()(args=words, standalone_mode=False)
+        return found if found in (0, 1, 2) else 0 if found is None else 1
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 1
+        return stop.code if stop.code in (0, 1, 2) else 1
     except KeyboardInterrupt:
         return _fail(words, "Interrupted", "Interrupted. Nothing further was done.", 1)
     except Exception as error:
