@@ -97,15 +97,19 @@ BAD = {
     "no rows": (lambda: rpac.Subsets(iter([1])), "Expected data with rows; got list_iterator"),
     "no column": (
         lambda: rpac.Subsets(pd.DataFrame(ROWS), unit="who"),
-        r"Expected `unit` among \['person', 'x'\]; got 'who'",
+        "Expected a column among 'person', 'x'; got 'who'. Name one of them",
     ),
     "frame without unit": (
         lambda: rpac.Subsets(pd.DataFrame(ROWS)),
         'Expected the `unit` column of a data frame; got none. Name the column .* unit="rows"',
     ),
     "mixed units": (
-        lambda: rpac.Subsets(pd.DataFrame({"u": ["a", None, "b"]}, dtype=object), unit="u"),
+        lambda: rpac.Subsets(pd.DataFrame({"u": ["a", 1, "b"]}, dtype=object), unit="u"),
         "Expected entries of one kind in the `unit` column; got a mixture",
+    ),
+    "missing unit": (
+        lambda: rpac.Subsets(pd.DataFrame({"u": ["a", None, "b"]}, dtype=object), unit="u"),
+        "Expected an entry in every row of the `unit` column; got missing ones",
     ),
     "seed": (lambda: rpac.Subsets(range(9), seed=-1), "Expected a whole `seed` of at least 0"),
     "no column number": (

@@ -35,11 +35,15 @@ from rpac.source import Draws, Source, Subsets, Worlds
 from rpac.utility import Smooth, SquaredError, Utility, Weighted, selectivity
 
 LATER = {
+    "Audit": "rpac.attack.audit",
     "Comparison": "rpac.curves",
     "DPGaussian": "rpac.calibrate.dp",
     "DPLaplace": "rpac.calibrate.dp",
+    "Database": "rpac.sql",
     "Ledger": "rpac.ledger",
     "Session": "rpac.session",
+    "attack": "rpac.attack",
+    "audit": "rpac.attack.audit",
     "compare": "rpac.curves",
     "contracts": "rpac.contracts",
     "curve": "rpac.curves",

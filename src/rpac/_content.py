@@ -41,5 +41,10 @@ def _frame(value: Any) -> str:
     import narwhals as nw
 
     frame = nw.from_native(value, eager_only=True)
-    parts = [part for name in frame.columns for part in (name, fingerprint(frame[name].to_numpy()))]
+    parts = [part for name in frame.columns for part in (name, _column(frame[name].to_numpy()))]
     return digest("frame", *parts)
+
+
+def _column(values: Any) -> str:
+    """Return the hash of a column: text is objects in some kinds, text in others."""
+    return fingerprint(values.tolist() if values.dtype.kind in "UT" else values)

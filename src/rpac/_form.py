@@ -25,12 +25,20 @@ class Form:
         layout: Shape, keys or columns; equal for all worlds, or the mechanism is refused.
         whole: Whether the numbers are integers.
         rebuild: Turns a (d,) vector into an answer of this form.
+        scale: Public factor, a number or (d,), from a world's numbers to those of all units:
+            sums and counts over a half-sample are doubled. `rebuild` applies it.
+        labels: Names of the d numbers, where they have any.
+        settle: For answers whose rows are ordered by released numbers: turns those, (d,), into a
+            `rebuild` that keeps their order, for error bars beside them.
     """
 
     name: str
     layout: tuple[Any, ...]
     whole: bool
     rebuild: Callable[[Floats], Any]
+    scale: Any = 1.0
+    labels: tuple[str, ...] = ()
+    settle: Callable[[Floats], Callable[[Floats], Any]] | None = None
 
 
 def flatten(answer: Any) -> tuple[Form, Any]:

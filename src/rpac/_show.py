@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,6 +55,31 @@ def html_table(certificate: Certificate) -> str:
         for label, value in rows(certificate)
     )
     return f"<table><caption>rpac certificate</caption>{cells}</table>"
+
+
+def cells(rows: Iterable[Iterable[object]]) -> list[list[str]]:
+    """Return a table's entries as text, numbers to four digits."""
+    return [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row] for row in rows]
+
+
+def columns(head: Sequence[str], body: Iterable[Iterable[object]]) -> str:
+    """Return a table as aligned columns."""
+    table = [list(head), *cells(body)]
+    widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in table
+    )
+
+
+def columns_html(head: Sequence[str], body: Iterable[Iterable[object]]) -> str:
+    """Return a table as HTML."""
+    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    rest = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
+        for line in cells(body)
+    )
+    return f"<table><tr>{top}</tr>{rest}</table>"
 
 
 def release_rows(release: Release) -> list[tuple[str, str]]:

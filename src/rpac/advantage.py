@@ -30,7 +30,8 @@ def _excess(x: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         far = np.where(y > -1, (1 + y) * np.log1p(y), 0.0) - y
     # x^2 / (1 * 2) - x^3 / (2 * 3) + x^4 / (3 * 4) - ..., to 1e-17 relative
-    series = sum((-1) ** k * x**k / ((k - 1) * k) for k in range(2, 11))
+    small = np.where(near, x, 0.0)  # powers of large x overflow
+    series = sum((-1) ** k * small**k / ((k - 1) * k) for k in range(2, 11))
     return np.asarray(np.where(near, series, far))
 
 

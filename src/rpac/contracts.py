@@ -131,6 +131,30 @@ def check_calibrator(
     _demand(falls, "power that falls as the budget grows", [f"{p:.4g}" for p in powers])
 
 
+def check_attack(attack: Any, seed: int = 0) -> None:
+    """Check that an attack never claims more than the truth: where nothing leaks, and on a bit.
+
+    Args:
+        attack: An `rpac.attack.Attack` that plays the game it is given.
+        seed: Study randomness.
+    """
+    from rpac.attack import Game, Play
+    from rpac.oracles import quadrature_nats
+
+    outputs = Outputs([[-1.0], [1.0]])
+    outputs.masks = np.array([[True, False, True, True], [False, True, True, False]])
+    silent = Game(outputs, 1.0, lambda worlds, rng: rng.standard_normal(len(worlds)))
+    bit = Game(outputs, 1.0)
+    for game, truth in ((silent, 0.0), (bit, quadrature_nats([-1, 1], [0.5, 0.5], 1.0))):
+        found = attack.run(Play(game, 4_000, seed), 1e-6)
+        _demand(found.low <= found.estimate <= found.high, "limits around the estimate", found)
+        _demand(
+            not found.covered or found.nats <= truth,
+            f"at most the true {truth:.6g} nats",
+            f"{found.nats:.6g}",
+        )
+
+
 def _near(draws: Floats, value: float, expected: str) -> None:
     slack = 6 * draws.std() / np.sqrt(draws.size) + 1e-9 * abs(value)
     _demand(abs(draws.mean() - value) <= slack, expected, f"{draws.mean():.6g} against {value:.6g}")

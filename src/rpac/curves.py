@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rpac import _show
 from rpac._checks import refuse
 from rpac._types import Floats
 from rpac.budget import as_budget
@@ -60,25 +60,14 @@ class Comparison:
 
         return comparison_figure(self)
 
-    def _cells(self) -> list[list[str]]:
-        return [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in
-                 (row[name] for name in COLUMNS)] for row in self.rows]  # fmt: skip
+    def _body(self) -> list[list[Any]]:
+        return [[row[name] for name in COLUMNS] for row in self.rows]
 
     def __str__(self) -> str:
-        table = [list(COLUMNS), *self._cells()]
-        widths = [max(len(line[i]) for line in table) for i in range(len(COLUMNS))]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-            for line in table
-        )
+        return _show.columns(COLUMNS, self._body())
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
-            for line in self._cells()
-        )
-        return f"<table><tr>{head}</tr>{body}</table>"
+        return _show.columns_html(COLUMNS, self._body())
 
 
 def curve(

@@ -106,8 +106,10 @@ class Outputs(Sealed):
         other.__dict__.pop("digest", None)
         return other
 
-    def rebuild(self, values: Floats) -> Any:
-        """Return a (d,) vector in the form that the mechanism returns."""
+    def rebuild(self, values: Floats, beside: Floats | None = None) -> Any:
+        """Return a (d,) vector in the form of the mechanism's answers, ordered as `beside` is."""
+        if beside is not None and self.form is not None and self.form.settle is not None:
+            return self.form.settle(beside)(values)
         if self.kind == "label":
             label = self.labels[int(values[0])]
             return label if self.form is None else self.form.rebuild(label)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpac._checks import array, refuse
+from rpac.advantage import success_to_nats
 
 if TYPE_CHECKING:
+    from rpac.attack.audit import Audit
     from rpac.curves import Comparison
 
 
@@ -86,6 +88,35 @@ def comparison_figure(comparison: Comparison) -> Any:
     for axes in (left, right):
         axes.grid(visible=True, which="major", alpha=0.3)
         axes.legend(frameon=False)
+    return figure
+
+
+def sandwich(audit: Audit) -> Any:
+    """Return a figure of what attacks reach in nats, below what is claimed."""
+    found = [f for f in audit.findings if f.covered]
+    figure = _figure()(figsize=(7.2, 1.4 + 0.4 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    for place, f in enumerate(found):
+        color = "tab:red" if f.attack in audit.alarms else "tab:blue"
+        prior = 0.5 if f.prior is None else f.prior
+        known = f.measure == "nats"
+        reached = f.estimate if known else float(success_to_nats(f.estimate, prior))
+        axes.plot([f.nats, max(reached, f.nats)], [place, place], color=color, linewidth=2)
+        axes.plot(max(reached, 0.0), place, "o", color=color, markersize=6)
+        axes.plot(f.nats, place, "|", color=color, markersize=14)
+    for name, style in (("certificate", "-"), ("budget", "--")):
+        if name in audit.claims:
+            axes.axvline(audit.claims[name], color="0.2", linestyle=style, label=name)
+    if audit.limit is not None:
+        between = "beyond the claim" if audit.alarm else "the truth lies here"
+        ends = sorted([audit.lower, audit.limit])
+        axes.axvspan(*ends, color="0.85", zorder=0, label=between)
+    axes.set_yticks(range(len(found)), [f.attack for f in found])
+    axes.set(xlabel="nats: lower limit (|) and estimate (o) of each attack", ylim=(-0.6, None))
+    axes.invert_yaxis()
+    axes.set_title(audit.verdict.split(":")[0], fontsize=10, loc="left")
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(frameon=False, fontsize=8)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, final
 
 import numpy as np
@@ -32,6 +32,7 @@ class Release:
             world, without noise, in 95 % of releases. None for labels.
         sampling_interval: The same for the mean answer over all worlds: noise, and which world
             was drawn, together.
+        sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
     """
 
     value: Any
@@ -39,6 +40,13 @@ class Release:
     receipt: Receipt | None = None
     noise_interval: tuple[Any, Any] | None = None
     sampling_interval: tuple[Any, Any] | None = None
+    sealed: tuple[Outputs, GridNoise | LabelChannel] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __reduce__(self) -> Any:
+        public = (f.name for f in fields(self) if f.name != "sealed")
+        return type(self), tuple(getattr(self, name) for name in public)
 
     def __str__(self) -> str:
         return _show.release_text(self)
@@ -70,7 +78,7 @@ def reveal(outputs: Outputs, stored: Json, made: Certificate, receipt: Receipt |
         whole = outputs.form is not None and outputs.form.whole
         low, high = middle - half, middle + half
         intervals[i] = tuple(
-            outputs.rebuild(side)
+            outputs.rebuild(side, beside=numbers)
             for side in ((np.floor(low), np.ceil(high)) if whole else (low, high))
         )
     return Release(outputs.rebuild(numbers), made, receipt, *intervals)

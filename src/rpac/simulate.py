@@ -48,7 +48,8 @@ def simulate(
         mechanism: Any callable of one secret. It returns a number, a label (text), an array, a
             dict of numbers or a data frame of numbers, of one shape in all worlds. If it has a
             parameter `rng` it gets a generator of its own for each world: a world is then
-            secret and seed together.
+            secret and seed together. If it has a method `announce(source)`, that is asked first:
+            it refuses a source it cannot read, and returns the `Form` of its answers, or None.
         n_jobs: Processes, as joblib counts them.
         seed: Study randomness; equal seeds give equal outputs, whatever `n_jobs`.
 
@@ -119,11 +120,13 @@ def evaluate(
     if n_jobs != -1:
         count(n_jobs, "n_jobs", least=1)
     count(seed, "seed", least=0)
+    announced = mechanism.announce(source) if hasattr(mechanism, "announce") else None
     if getattr(mechanism, "takes_stack", False):
         answers = _run_stacks(mechanism, secrets)
     else:
         answers = _run_each(mechanism, secrets, n_jobs, seed)
     outputs = _collect(*_rows(answers), source)
+    outputs.form = announced or outputs.form
     outputs.statement = source.statement
     outputs.masks = source.masks if isinstance(source, Subsets) else None
     return outputs

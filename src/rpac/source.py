@@ -85,6 +85,22 @@ class Worlds(Source):
 
 
 @final
+class Pool:
+    """Units known by number alone: a world of `Subsets(Pool(n))` is its number, a row of masks.
+
+    Args:
+        size: Number of units.
+        version: Hash of the data that belong to them.
+    """
+
+    def __init__(self, size: int, version: str = "") -> None:
+        self.size, self.version = count(size, "size", least=0), version
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@final
 class Subsets(Source):
     """Balanced half-samples: each world holds half of the units, each unit half of the worlds.
 
@@ -92,7 +108,8 @@ class Subsets(Source):
     the source is all of them.
 
     Args:
-        data: An array (rows first), a list, or any data frame that narwhals knows.
+        data: An array (rows first), a list, any data frame that narwhals knows, a DuckDB
+            relation, the path of a CSV or Parquet file, or a `Pool`.
         unit: Column that says whose row it is; rows with equal entries move together. "rows":
             every row is a unit of its own, as in arrays and lists without `unit`. Data frames
             must say which.
@@ -102,19 +119,26 @@ class Subsets(Source):
     Attributes:
         masks: (m, units) True where a unit is in a world.
         units: (units,) the distinct entries of the unit column, or row numbers.
+        frame: The table as a narwhals frame; None where `data` is none.
     """
 
+    rate = 0.5
+    """Probability that a unit is in the drawn world: public, the same for all."""
+
     def __init__(self, data: Any, unit: Any = None, worlds: int = 512, seed: int = 0) -> None:
-        self._frame = hasattr(data, "columns") or hasattr(data, "column_names")
-        self._data: Any = data if self._frame or isinstance(data, np.ndarray) else list(data)
-        if unit is None and self._frame:
+        self.frame = _frame_of(data)
+        kept = self.frame is not None or isinstance(data, np.ndarray | Pool)
+        self._data: Any = data if kept else list(data)
+        self._made: tuple[Any, int, int] = (unit, worlds, seed)
+        if unit is None and self.frame is not None:
             raise refuse(
                 "the `unit` column of a data frame",
                 "none",
                 'Name the column that says whose row it is, or pass unit="rows".',
             )
         by_row = unit is None or (isinstance(unit, str) and unit == "rows")
-        keys = np.arange(_length(data)) if by_row else self._column(unit)
+        rows = data if self.frame is None else self.frame
+        keys = np.arange(_length(rows)) if by_row else self._column(unit)
         try:
             self.units, self._owner = np.unique(keys, return_inverse=True)
         except TypeError:
@@ -131,17 +155,14 @@ class Subsets(Source):
         )
 
     def _column(self, unit: Any) -> Any:
-        if not self._frame:
+        if self.frame is None:
             rows = np.asarray(self._data)
             if rows.ndim != 2 or not isinstance(unit, int) or not 0 <= unit < rows.shape[1]:
                 raise refuse("a column number as `unit` of an array", repr(unit), "Count from 0.")
             return rows[:, unit]
-        import narwhals as nw
+        from rpac import frames
 
-        frame = nw.from_native(self._data, eager_only=True)
-        if unit not in frame.columns:
-            raise refuse(f"`unit` among {frame.columns}", repr(unit), "Name the unit's column.")
-        return frame[unit].to_numpy()
+        return frames.keys(self.frame, unit)
 
     @property
     def statement(self) -> str:
@@ -154,25 +175,46 @@ class Subsets(Source):
     @cached_property
     def version(self) -> str:
         """Hash of the data."""
-        return fingerprint(self._data)
+        if isinstance(self._data, Pool):
+            return self._data.version
+        return fingerprint(self._data if self.frame is None else self.frame)
 
     @cached_property
     def secret(self) -> str:
         """Hash of who is in which world."""
         return digest(self.statement, self.masks, self._owner)
 
-    def worlds(self, seed: int) -> list[Any]:
-        """Return the m half-samples, each of the kind that `data` is."""
+    def worlds(self, seed: int) -> Any:
+        """Return the m half-samples, each of the kind that `data` is; of a pool, their numbers."""
+        if isinstance(self._data, Pool):
+            return np.arange(len(self.masks))
         return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
 
-    def _take(self, rows: Any) -> Any:
-        if self._frame:
-            import narwhals as nw
+    def without(self, unit: int) -> Subsets:
+        """Return half-samples of the pool without one unit, given by its place in `units`."""
+        if count(unit, "unit", least=0) >= self.units.size:
+            raise refuse(f"a unit below {self.units.size}", unit, "Count from 0.")
+        if isinstance(self._data, Pool):
+            raise refuse("rows to leave out", "units by number", "Make the tables without it.")
+        return Subsets(self._take(np.flatnonzero(self._owner != unit)), *self._made)
 
-            return nw.from_native(self._data, eager_only=True)[rows.tolist()].to_native()
+    def _take(self, rows: Any) -> Any:
+        if self.frame is not None:
+            from rpac import frames
+
+            return frames.alike(self.frame[rows.tolist()], self._data)
         if isinstance(self._data, np.ndarray):
             return self._data[rows]
         return [self._data[i] for i in rows]
+
+
+def _frame_of(data: Any) -> Any:
+    """Return tables as narwhals frames, None for everything else."""
+    if isinstance(data, np.ndarray | list | tuple | range | Pool):
+        return None
+    from rpac import frames  # loads nothing before it is asked for a table
+
+    return frames.table(data) if frames.is_table(data) else None
 
 
 def _length(data: Any) -> int:

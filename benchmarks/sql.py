@@ -1,0 +1,117 @@
+"""TPC-H at scale 0.1 with customers as units: each world by hand, and what a release costs."""
+
+import datetime
+import math
+import statistics
+import sys
+import tempfile
+import time
+
+import duckdb
+import numpy as np
+import tpch
+
+import rpac
+
+
+def hand_connection(folder):
+    """Return a plain DuckDB with the tables, for queries on one world at a time."""
+    connection = duckdb.connect()
+    connection.execute("CREATE SCHEMA base")
+    for name in tpch.TABLES:
+        path = f"{folder}/{name}.parquet"
+        connection.execute(f"CREATE TABLE base.{name} AS FROM '{path}'")
+        if name in tpch.PUBLIC_TABLES:
+            connection.execute(f"CREATE VIEW {name} AS FROM base.{name}")
+    return connection
+
+
+def enter(connection, customers):
+    """Cut the private tables down to these customers."""
+    connection.register("chosen", {"c": np.asarray(customers)})
+    cuts = {
+        "customer": "c_custkey IN (SELECT c FROM chosen)",
+        "orders": "o_custkey IN (SELECT c FROM chosen)",
+        "lineitem": "l_orderkey IN (SELECT o_orderkey FROM orders)",
+    }
+    for name, cut in cuts.items():
+        rows = f"SELECT * FROM base.{name} WHERE {cut}"
+        connection.execute(f"CREATE OR REPLACE TABLE {name} AS {rows}")
+
+
+def number(value):
+    if isinstance(value, datetime.date):
+        return (value - datetime.date(1970, 1, 1)).days * 86400.0
+    return math.nan if value is None else float(value)
+
+
+def by_hand(connection, db, query, form, world):
+    """Compare one world's answer with the query run on that world's tables; return the error."""
+    units = connection.execute("SELECT c_custkey FROM base.customer ORDER BY 1").fetchnumpy()
+    enter(connection, units["c_custkey"][db.source.masks[world]])
+    sql = query.sql.split(" limit ")[0]
+    found = {}
+    for row in connection.execute(sql).fetchall():
+        key = tuple(row[i] for i in query.keys)
+        found[key] = [number(row[m.place]) for m in query.measures]
+    rows, degrees = form.layout[1], np.array([m.degree for m in query.measures])
+    known = {key for key in rows if "other" not in key}
+    assert set(found) <= known, set(found) - known
+    table = (query(np.array([world]))[0] * form.scale).reshape(len(rows), -1)
+    worst = 0.0
+    for key, answer in zip(rows, table, strict=True):
+        if key not in found:
+            assert (answer[degrees > 0] == 0).all(), key
+            continue
+        expected = np.nan_to_num(np.array(found[key])) * 2.0**degrees
+        error = np.abs(answer - expected) / np.maximum(np.abs(expected), 1.0)
+        worst = max(worst, float(error.max()))
+    assert worst < 1e-9, (query.sql, worst)
+    return worst
+
+
+def timed(call, repeats=3):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def main():
+    """Print one row a query: its way, worst error against hand-run worlds, and costs."""
+    worlds = int(sys.argv[1]) if len(sys.argv) > 1 else 128
+    with tempfile.TemporaryDirectory() as folder:
+        if not tpch.generate(folder):
+            raise SystemExit("tpchgen-cli is not installed: pip install tpchgen-cli")
+        db, connection = tpch.database(folder, worlds=worlds), hand_connection(folder)
+        print("| query | way | numbers | worst error | plain ms | all worlds ms | ratio |")
+        print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+        ratios = []
+        for n, sql in tpch.QUERIES.items():
+            try:
+                query = db.query(sql)
+            except rpac.InputError as error:
+                print(f"| {n} | refused: {str(error).split('; ')[1].split('.')[0]} | | | | | |")
+                continue
+            plain = timed(lambda sql=sql: db.connection.execute(sql).fetchall(), 5)
+            cost = timed(lambda query=query: query.announce(db.source), 3 if query.one_pass else 1)
+            form = query.announce(db.source) if query.one_pass else _again(query, db)
+            worst = max(by_hand(connection, db, query, form, w) for w in range(worlds))
+            way = "one pass" if query.one_pass else "a query a world"
+            ratios += [cost / plain] if query.one_pass else []
+            print(
+                f"| {n} | {way} | {len(form.scale)} | {worst:.1e} | {1e3 * plain:.0f} | "
+                f"{1e3 * cost:.0f} | {cost / plain:.1f} |",
+                flush=True,
+            )
+        print(f"\nmedian ratio where one aggregation serves: {statistics.median(ratios):.1f}")
+
+
+def _again(query, db):
+    return query.announce(db.source)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""What each command does; returns text for people, plain data for programs, and an exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpac import _show, planning, words
+from rpac import record as records
+from rpac._checks import refuse
+from rpac._types import Json
+from rpac.asking import Ask, prepare
+from rpac.attack.audit import COLUMNS, Audit
+from rpac.attack.audit import audit as attack
+from rpac.calibrate.methods import METHODS, calibrate
+from rpac.certificate import Certificate
+from rpac.curves import COLUMNS as COMPARED
+from rpac.curves import compare as side_by_side
+from rpac.errors import LedgerError
+from rpac.noise.grid import tabulate
+from rpac.noise.label import LabelChannel
+from rpac.outputs import Outputs
+from rpac.release import Release, privatize
+from rpac.simulate import simulate
+
+if TYPE_CHECKING:
+    from rpac.options import Attacking, Books, Comparing, Question, Reading, Releasing, Rendering
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command found."""
+
+    text: str
+    body: Any
+    code: int = 0
+
+
+def plan(given: Question) -> Result:
+    """Return price and errors."""
+    ask = prepare(given, books=_books_exist(given))
+    made = _planned(ask)
+    lines = [
+        f"question   {ask.text}",
+        f"secret     which half of {ask.about['units']} {ask.unit} is in the sample",
+        f"price      at most {made.nats:.6g} nats: {words.character(made.nats)}",
+        f"meaning    {made.meaning}",
+        "",
+        _show.columns(
+            ("number", "+- noise", "+- sampling"),
+            [(n["number"], n["noise"], n["sampling"]) for n in made.numbers],
+        ),
+        "",
+        "(standard errors against the whole table; the answer itself is not shown)",
+        "",
+        _show.columns(
+            ("budget", "noise in shares of the answer's own spread"),
+            [(b, share) for b, share in made.curve if b in words.LADDER],
+        ),
+    ]
+    return Result("\n".join([*lines, *_left(made.remaining)]), made.to_dict())
+
+
+def _books_exist(given: Question) -> bool:
+    where = given.ledger
+    return given.project is not None or (
+        where is not None and ("://" in where or Path(where).exists())
+    )
+
+
+def _planned(ask: Ask, outputs: Outputs | None = None) -> planning.Plan:
+    outputs = outputs or simulate(ask.source, ask.mechanism)
+    left = None if ask.ledger is None else ask.ledger.remaining
+    full = planning.full_answer(ask.source, ask.mechanism)
+    if full is not None and full.size != outputs.dim:
+        full = None
+    return planning.plan(outputs, ask.budget, ask.method, full=full, left=left)
+
+
+def _left(remaining: tuple[float, float] | None) -> list[str]:
+    if remaining is None:
+        return ["", "no books: pass --ledger to keep account of what is spent"]
+    before, after = remaining
+    if after < 0:
+        return ["", f"does not fit: {before:.6g} nats are left. Ask for less with --budget."]
+    return ["", f"left       {before:.6g} nats now, at least {after:.6g} after"]
+
+
+def release(given: Releasing) -> Result:
+    """Release one answer; write its record and report."""
+    ask = prepare(given, books=True)
+    made = privatize(
+        ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
+    )
+    left = None if ask.ledger is None else ask.ledger.remaining
+    found = _attacked(made) if given.audit or given.sealed_report else None
+    planned = _planned(ask).to_dict() if given.report or given.sealed_report or given.out else None
+    body = records.record(
+        made, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
+    )
+    _write(given, body, made, found)
+    lines = [
+        _answer_text(body["answer"]),
+        "",
+        body["meaning"],
+        "",
+        str(made.certificate),
+        "" if made.receipt is None else f"{'booked':>19}  {made.receipt}",
+        f"{'left':>19}  {left:.6g} nats" if left is not None else "no books were kept",
+    ]
+    return Result("\n".join(line for line in lines if line is not None), body)
+
+
+def _attacked(made: Release) -> Audit | None:
+    """Attack a fresh release; a retry has no sealed part left to attack."""
+    return None if made.sealed is None else attack(made)
+
+
+def _write(given: Releasing, body: Json, made: Release, found: Audit | None) -> None:
+    from rpac.report import render
+
+    if given.out:
+        records.save(body, given.out)
+    if given.report:
+        Path(given.report).write_text(render(body, made.certificate), encoding="utf-8")
+    if given.sealed_report:
+        worst = [] if found is None else found.worst_units
+        text = render(body, made.certificate, worst=worst)
+        Path(given.sealed_report).write_text(text, encoding="utf-8")
+
+
+def _answer_text(rows: list[Json]) -> str:
+    head = [name or "key" for name in rows[0]]
+    return _show.columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
+
+
+def _cell(cell: Any) -> str:
+    if not isinstance(cell, dict):
+        return str(cell)
+    value, (low, high) = cell["value"], cell["sampling"] or (None, None)
+    return f"{_number(value)}  [{_number(low)}, {_number(high)}]"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def audit(given: Attacking) -> Result:
+    """Attack what a release of this question would be."""
+    ask = prepare(given, books=False)
+    outputs = simulate(ask.source, ask.mechanism)
+    noise = calibrate(outputs, ask.budget, ask.method)
+    law = noise if isinstance(noise, LabelChannel) else tabulate(outputs, noise)
+    found = attack((outputs, law), budget=ask.budget, games=given.games)
+    shown = [name for name in COLUMNS if name not in {"note", "before"}]
+    table = _show.columns(shown, [[row[name] for name in shown] for row in found.table])
+    text = f"{found.verdict}\n\n{table}\n\nFor the owner of the data: an audit looks at the data."
+    return Result(text, records.audit_summary(found), int(found.alarm))
+
+
+def compare(given: Comparing) -> Result:
+    """Compare methods along budgets."""
+    ask = prepare(given, books=False)
+    methods = [name.strip() for name in given.methods.split(",") if name.strip()]
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown:
+        raise refuse("known --methods", repr(unknown[0]), f"Known: {', '.join(METHODS)}.")
+    try:
+        budgets = [float(text) for text in given.budgets.split(",")]
+    except ValueError:
+        raise refuse("numbers in --budgets", repr(given.budgets), "Such as 0.1,0.3.") from None
+    table = side_by_side(simulate(ask.source, ask.mechanism), budgets, methods)
+    names = [name for name in COMPARED if name not in {"utility", "priv", "util"}]
+    rows = [{name: records.plain(row[name]) for name in names} for row in table.rows]
+    rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]
+    return Result(_show.columns(names, [row.values() for row in rows]), rows)
+
+
+def verify(given: Reading) -> Result:
+    """Check a file, by what it is."""
+    file = Path(given.file)
+    if not file.is_file():
+        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    if file.read_bytes()[:15] == b"SQLite format 3":
+        return _verify_ledger(str(file))
+    text = file.read_bytes().decode("utf-8", errors="replace")
+    if '"rpac-record/' not in text[:200]:
+        made = Certificate.from_json(text)
+        return Result(f"The certificate is unaltered.\n\n{made}", {"certificate": "unaltered"})
+    body, made = records.load(file)
+    checked = ["certificate unaltered"]
+    if given.ledger is not None:
+        _match(body, given.ledger)
+        checked.append("receipt in the books, with this certificate")
+    elif body.get("receipt"):
+        checked.append("receipt not looked up: pass --ledger")
+    return Result("\n".join(checked) + f"\n\n{made}", {"checked": checked})
+
+
+def _verify_ledger(where: str) -> Result:
+    from rpac.ledger import Ledger
+
+    last = Ledger(where).verify()
+    text = f"The ledger is whole: {last + 1} entries, hashes, balances and caps fit."
+    return Result(text, {"entries": last + 1, "ledger": "whole"})
+
+
+def _match(body: Json, where: str) -> None:
+    """Refuse unless the books hold the receipt of a record, with the same certificate."""
+    from rpac.ledger import Ledger
+
+    receipt = body.get("receipt") or {}
+    for entry in Ledger(where).entries():
+        if entry.get("hash") == receipt.get("hash"):
+            answer = entry.get("answer") or {}
+            if answer.get("certificate") == body["certificate"]:
+                return
+    raise refuse(
+        "the record's receipt in these books", "none that fits", "Ask for the right ledger.",
+        LedgerError,
+    )  # fmt: skip
+
+
+def ledger(given: Books) -> Result:
+    """Show books, set caps, export."""
+    from rpac.ledger import Ledger
+
+    new = "://" not in given.ledger and not Path(given.ledger).exists()
+    if new and (given.cap is None or given.dataset or given.analyst):
+        raise refuse("a ledger that exists", repr(Path(given.ledger).name), "Make it with --cap 1.")
+    books = Ledger(given.ledger, given.cap if new else None)
+    if given.cap is not None and not new:
+        books.cap(given.cap, dataset=given.dataset, analyst=given.analyst)
+    if given.export is not None:
+        from rpac.sealed import publish
+
+        lines = "".join(publish(entry) + "\n" for entry in books.entries())
+        Path(given.export).write_text(lines, encoding="utf-8")
+    body = {"accounts": books.accounts(), "spent": books.spent, "remaining": books.remaining}
+    return Result(str(books), body)
+
+
+def report(given: Rendering) -> Result:
+    """Render a record."""
+    from rpac.report import render
+
+    body, made = records.load(given.record)
+    Path(given.out).write_text(render(body, made), encoding="utf-8")
+    return Result(f"wrote {given.out}", {"report": str(given.out)})

@@ -1,0 +1,137 @@
+"""The plan: what an answer would cost and how good it would be, before anything is spent."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+
+from rpac import words
+from rpac._form import flatten
+from rpac._types import Floats, Json
+from rpac.budget import as_budget
+from rpac.calibrate.base import Calibrator
+from rpac.calibrate.methods import calibrate
+from rpac.curves import curve
+from rpac.errors import ExactRelease, RpacError
+from rpac.noise.base import Noise
+from rpac.noise.label import LabelChannel
+from rpac.outputs import Outputs
+from rpac.source import Source, Subsets
+
+CURVE = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""Budgets in nats along which noise is drawn."""
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """A price and two errors a number. None of them is the answer.
+
+    Attributes:
+        nats: The price: what the books will be charged at most.
+        meaning: The price in words.
+        numbers: For each number its name, and the standard errors that noise and sampling add
+            to it, in its own units, against the whole table.
+        curve: (budget, noise) pairs: root mean square noise over all numbers, in shares of how
+            far the answer varies between samples.
+        chosen: The share at this plan's budget.
+        remaining: Nats left in the books before and after; None without books.
+    """
+
+    nats: float
+    meaning: str
+    numbers: list[Json]
+    curve: list[tuple[float, float]]
+    chosen: float
+    remaining: tuple[float, float] | None
+
+    def to_dict(self) -> Json:
+        """Return the plan as plain data."""
+        return asdict(self)
+
+
+def plan(
+    outputs: Outputs,
+    budget: Any,
+    method: str | Calibrator = "equilibrium",
+    *,
+    full: Any = None,
+    left: float | None = None,
+) -> Plan:
+    """Return the plan of a release; nothing is drawn, spent or printed of the answer.
+
+    Args:
+        outputs: From `simulate`.
+        budget: As for `privatize`.
+        method: As for `privatize`.
+        full: (d,) answer on the whole table, for the sampling error; the mean of worlds otherwise.
+        left: Nats left in the books.
+    """
+    limit = as_budget(budget)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExactRelease)
+        noise = calibrate(outputs, limit, method)
+    nats = limit.nats(outputs.entropy)
+    return Plan(
+        nats=nats,
+        meaning=words.any_guess(nats),
+        numbers=_numbers(outputs, noise, full),
+        curve=noise_curve(outputs),
+        chosen=_share(outputs, noise),
+        remaining=None if left is None else (left, left - nats),
+    )
+
+
+def _numbers(outputs: Outputs, noise: Noise | LabelChannel, full: Any) -> list[Json]:
+    if isinstance(noise, LabelChannel):
+        return [{"number": "a label", "noise": float(noise.power), "sampling": None}]
+    scale = np.broadcast_to(1.0 if outputs.form is None else outputs.form.scale, (outputs.dim,))
+    values = outputs.planning.values * scale
+    target = values.mean(axis=0) if full is None else np.asarray(full, np.float64)
+    sampling = np.sqrt(np.square(values - target).mean(axis=0))
+    added = np.sqrt(np.diag(noise.cov)) * np.abs(scale)
+    return [
+        {"number": name, "noise": float(a), "sampling": float(s)}
+        for name, a, s in zip(names(outputs), added, sampling, strict=True)
+    ]
+
+
+def names(outputs: Outputs) -> list[str]:
+    """Return the names of all numbers of an answer."""
+    form = outputs.form
+    if form is not None and len(form.labels) == outputs.dim:
+        return list(form.labels)
+    if form is not None and form.name in {"dict", "series"}:
+        return [str(key) for key in form.layout]
+    return ["answer"] if outputs.dim == 1 else [f"number {i + 1}" for i in range(outputs.dim)]
+
+
+def noise_curve(outputs: Outputs) -> list[tuple[float, float]]:
+    """Return noise in shares of the answer's own spread, along budgets; closed form, no search."""
+    if outputs.kind == "label":
+        return []
+    laws = curve(outputs, CURVE, "auto-pac")
+    return [(b, _share(outputs, law)) for b, law in zip(CURVE, laws, strict=True)]
+
+
+def _share(outputs: Outputs, noise: Noise | LabelChannel) -> float:
+    if isinstance(noise, LabelChannel):
+        return float(noise.power)
+    spread = np.square(outputs.planning.values - outputs.center).mean(axis=0).sum()
+    return float(np.sqrt(noise.power / spread))
+
+
+def full_answer(source: Source, mechanism: Any) -> Floats | None:
+    """Return the (d,) answer on the whole table, or None. Sealed: for errors only."""
+    found = getattr(mechanism, "full", None)
+    if found is not None:
+        return np.asarray(found, np.float64).ravel()
+    if not isinstance(source, Subsets) or source.frame is None:
+        return None
+    try:
+        return np.asarray(flatten(mechanism(source.frame.to_native()))[1], np.float64)
+    except (RpacError, TypeError, ValueError):  # it may need fewer rows; the mean serves
+        return None

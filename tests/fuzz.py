@@ -1,0 +1,37 @@
+"""Random command lines: mostly misspelt, some odd, a few right."""
+
+import random
+
+COMMANDS = ("plan", "release", "audit", "compare", "verify", "ledger", "report", "paper", "pln", "")
+OPTIONS = (
+    "--unit", "--sql", "--statistic", "--command", "--budget", "--success", "--public", "--keys",
+    "--link", "--project", "--ledger", "--cap", "--dataset", "--analyst", "--worlds", "--seed",
+    "--method", "--json", "--key", "--out", "--report", "--sealed-report", "--audit", "--no-audit",
+    "--methods", "--budgets", "--games", "--export", "--help", "--nope", "-x", "--", "---", "-",
+)  # fmt: skip
+VALUES = (
+    "", " ", "id", "rows", "staff.id", "x", "0", "1", "-1", "0.1", "1e-300", "1e400", "nan", "inf",
+    "-inf", "0.55", "1.5", "99999999999999999999", "a=b", "=", "a=", "dept=a,b", "staff.dept",
+    "mean(pay)", "mean(", "count()", "mean(nope)", "quantile(pay, 7)", "group_by(dept, count(), a)",
+    "SELECT avg(pay) FROM staff", "SELECT pay FROM staff", "SELECT", "DROP TABLE staff", "; ;",
+    "SELECT count(*) FROM staff GROUP BY dept", "SELECT 1", "equilibrium", "auto-pac", "magic",
+    "true", "false", "☂", "\u202e", "é" * 300, "../../etc", "/nonexistent/x.db", "0.1,0.3", ",,",
+    "0.1;", "4", "8", "2", "3", "postgresql://", "://", "'; --", "$(id)", "%s%n", "{file}", "\\",
+)  # fmt: skip
+WORST = ("--sql", "--statistic", "--command")
+
+
+def lines(seed, count, files):
+    """Yield command lines; `files` are paths that exist."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        words = [rng.choice(COMMANDS)] if rng.random() < 0.97 else []
+        if rng.random() < 0.6:
+            words.append(rng.choice(files))
+        for _ in range(rng.randrange(7)):
+            words.append(rng.choice(OPTIONS))
+            if rng.random() < 0.85:
+                words.append(rng.choice(VALUES if rng.random() < 0.9 else files))
+        if rng.random() < 0.1:
+            rng.shuffle(words)
+        yield [word.replace("\x00", "") for word in words]

@@ -1,0 +1,262 @@
+"""The command line: what people type, what they get, and no traceback ever."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import fuzz
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+
+from rpac.cli import main
+
+RPAC = Path(sys.executable).parent / "rpac"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("staff")
+    rng = np.random.default_rng(5)
+    rows = {"id": range(12), "dept": list("aabbab" * 2), "pay": rng.normal(10, 2, 12).round(3)}
+    pd.DataFrame(rows).to_csv(folder / "staff.csv", index=False)
+    pd.DataFrame({"id": range(12), "bonus": rng.normal(1, 1, 12)}).to_csv(
+        folder / "bonus.csv", index=False
+    )
+    (folder / "project.toml").write_text(
+        """
+unit = "staff.id"
+worlds = 8
+ledger = "books.db"
+cap = 5.0
+public = ["staff.dept"]
+links = { "bonus.id" = "staff.id" }
+[tables]
+staff = "staff.csv"
+bonus = "bonus.csv"
+"""
+    )
+    return folder
+
+
+def call(*words):
+    """Run a command line in this process; return its code, output and errors."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return code, out.getvalue(), err.getvalue()
+
+
+MEAN = ("--statistic", "mean(pay)", "--unit", "id", "--worlds", "8", "--method", "auto-pac")
+
+
+def test_from_plan_to_verified_report(folder, tmp_path):
+    project = ("--project", folder / "project.toml", "--method", "auto-pac", "--budget", "0.5")
+    sql = "SELECT dept, avg(pay + bonus) AS pay FROM staff JOIN bonus USING (id) GROUP BY dept"
+    code, out, err = call("plan", *project, "--sql", sql)
+    assert (code, err) == (0, "")
+    assert "+- sampling" in out
+    assert "at most 0.5 nats" in out
+    assert "left       5 nats now, at least 4.5 after" in out
+    record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
+    words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
+    code, out, err = call(*words, "--sealed-report", sealed)
+    assert (code, err) == (0, "")
+    assert "guesses right 50 % of the time now, at most" in out
+    assert "Who is most exposed" in sealed.read_text()
+    assert "Who is most exposed" not in page.read_text()
+    first = json.loads(record.read_text())
+    code, again, _ = call(*words, "--json")
+    assert json.loads(again)["value"] == first["value"]  # the same key: the same answer, free
+    assert json.loads(again)["remaining"] == first["remaining"] > 4.4
+    books = folder / "books.db"
+    assert call("verify", record, "--ledger", books)[0] == 0
+    assert call("verify", books)[1].startswith("The ledger is whole: ")
+    assert call("report", record, "--out", tmp_path / "again.html")[0] == 0
+    assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
+    entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert any(entry.get("key") == "k1" for entry in entries)
+    code, _, err = call("release", *project, "--sql", sql, "--budget", "4.9")
+    assert code == 1
+    assert "what is left" in err
+    assert "rpac ledger LEDGER --cap NATS" in err
+    code, out, _ = call("plan", *project, "--sql", sql, "--budget", "4.9")
+    assert "does not fit" in out
+    damaged = first | {"certificate": first["certificate"].replace("proved", "proven")}
+    record.write_text(json.dumps(damaged).replace("0.5", "0.6"))
+    assert call("verify", record)[0] == 1
+
+
+def test_books_are_made_capped_and_refused(folder, tmp_path):
+    books = tmp_path / "l.db"
+    assert call("ledger", books)[0] == 1
+    assert call("ledger", books, "--cap", "1")[0] == 0
+    assert call("ledger", books, "--cap", "0.2", "--dataset", "staff")[0] == 0
+    shown = json.loads(call("ledger", books, "--json")[1])
+    assert {"kind": "dataset", "name": "staff", "spent": 0.0, "cap": 0.2} in shown["accounts"]
+    code, _, err = call("release", folder / "staff.csv", *MEAN, "--budget", 0.5, "--ledger", books)
+    assert code == 1
+    assert "0.2" in err
+    code, out, _ = call("release", folder / "staff.csv", *MEAN, "--ledger", books, "--json")
+    assert code == 0
+    other = tmp_path / "other.db"
+    call("ledger", other, "--cap", "1")
+    (tmp_path / "r.json").write_text(out)
+    assert call("verify", tmp_path / "r.json", "--ledger", books)[0] == 0
+    code, _, err = call("verify", tmp_path / "r.json", "--ledger", other)
+    assert (code, "none that fits" in err) == (1, True)
+    code, _, err = call("release", folder / "staff.csv", *MEAN, "--ledger", tmp_path / "new.db")
+    assert "Expected a cap for a new ledger" in err
+
+
+def test_compare_audit_and_certificates(folder, tmp_path):
+    staff = folder / "staff.csv"
+    code, out, _ = call("compare", staff, *MEAN, "--methods", "auto-pac,isotropic", "--json")
+    assert (code, len(json.loads(out))) == (0, 8)
+    code, out, _ = call("audit", staff, *MEAN, "--games", "2000")
+    assert code == 0
+    assert "No alarm" in out
+    code, out, _ = call("release", staff, *MEAN, "--success", "0.6", "--json")
+    body = json.loads(out)
+    (tmp_path / "c.json").write_text(body["certificate"])
+    assert call("verify", tmp_path / "c.json")[0] == 0
+    assert "at most 60 % after" in body["meaning"] or "at most 5" in body["meaning"]
+    code, out, _ = call("release", staff, "--unit", "rows", "--command", "wc -c < {file}",
+                        "--worlds", "8", "--method", "auto-pac")  # fmt: skip
+    assert code == 0
+    assert "no books were kept" in out
+
+
+REFUSED = {
+    "nothing": ((), 2, "Usage"),
+    "unknown command": (("pln",), 2, "No such command"),
+    "unknown option": (("plan", "--nope"), 2, "No such option"),
+    "no number": (("plan", "--budget", "much"), 2, "Invalid value"),
+    "no data": (("plan", "--sql", "SELECT 1", "--unit", "id"), 1, "Expected tables of the data"),
+    "no unit": (("plan", "staff.csv", "--sql", "SELECT 1"), 1, "Expected unit of the data"),
+    "no question": (("plan", "staff.csv", "--unit", "id"), 1, "one of --sql, --statistic"),
+    "two questions": (
+        ("plan", "staff.csv", "--unit", "id", "--sql", "S", "--statistic", "s"), 1, "sql and stat"),
+    "two budgets": (("plan", "staff.csv", *MEAN, "--budget", "1", "--success", ".6"), 1, "both"),
+    "method": (("plan", "staff.csv", *MEAN[:-1], "magic"), 1, "Expected a known --method"),
+    "methods": (("compare", "staff.csv", *MEAN, "--methods", "magic"), 1, "Expected known --meth"),
+    "budgets": (("compare", "staff.csv", *MEAN, "--budgets", "a"), 1, "numbers in --budgets"),
+    "worlds": (("plan", "staff.csv", *MEAN, "--worlds", "1"), 1, "Expected a valid --worlds"),
+    "link": (("plan", "staff.csv", *MEAN, "--link", "a"), 1, "Expected NAME=VALUE after --link"),
+    "tables": (("plan", "staff.csv", "bonus.csv", *MEAN), 1, "Expected one table for --statistic"),
+    "file": (("plan", "gone.csv", *MEAN), 1, "Expected a file that exists; got 'gone.csv'"),
+    "project": (("plan", "--project", "gone.toml"), 1, "Expected a project file 'gone.toml'"),
+    "verify": (("verify", "gone.json"), 1, "Expected a file that exists"),
+    "no record": (("report", "staff.csv"), 1, "Expected a record of schema"),
+    "not a certificate": (("verify", "staff.csv"), 1, "Expected an unaltered certificate"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(name, folder, monkeypatch):
+    words, code, message = REFUSED[name]
+    monkeypatch.chdir(folder)
+    found = call(*words)
+    assert found[0] == code
+    assert message in found[2]
+    if "--nope" not in words and words:
+        shown = json.loads(call(*words, "--json")[1])
+        assert message in shown["error"]["message"]
+
+
+def test_project_files_say_what_is_wrong(tmp_path):
+    file = tmp_path / "p.toml"
+    for text, message in [
+        ("unit = 3\n[tables]\na = 'a.csv'", "Expected a valid 'unit' in p.toml"),
+        ("unit = 'x'", "Expected a valid 'tables' in p.toml"),
+        ("unit = 'x'\nwrlds = 3\n[tables]\na = 'a.csv'", "Expected a valid 'wrlds'"),
+        ("unit = ", "Expected a project file 'p.toml'; got a TOMLDecodeError"),
+    ]:
+        file.write_text(text)
+        code, _, err = call("plan", "--project", file)
+        assert code == 1
+        assert message in err
+
+
+def test_an_unforeseen_failure_shows_no_traceback(monkeypatch):
+    def broken(given):
+        raise ZeroDivisionError("secret 42")
+
+    monkeypatch.setattr("rpac.commands.plan", broken)
+    code, out, err = call("plan")
+    assert code == 1
+    assert "ZeroDivisionError" in err
+    assert "42" not in err + out
+    monkeypatch.setenv("RPAC_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        call("plan")
+    monkeypatch.setattr(
+        "rpac.commands.plan", lambda given: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
+    assert call("plan")[0] == 1
+
+
+def test_five_thousand_random_command_lines(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("staff.csv", "bonus.csv", "project.toml"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    files = ["staff.csv", "bonus.csv", "project.toml", "gone.csv", "l.db", "."]
+    codes = {0: 0, 1: 0, 2: 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for words in fuzz.lines(11, int(os.environ.get("RPAC_FUZZ", "5000")), files):
+            code, out, err = call(*words)
+            assert code in codes, words
+            assert "Traceback" not in out + err, words
+            assert "withheld, since it may quote data" not in out + err, words
+            codes[code] += 1
+    assert min(codes.values()) > 10, codes
+
+
+def test_a_hundred_random_command_lines_as_processes(folder, tmp_path):
+    files = [str(folder / "staff.csv"), "gone.csv", "."]
+    running = []
+    for words in fuzz.lines(12, 100, files):
+        command = [str(RPAC), *words]
+        running.append(subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL))  # fmt: skip
+        if len(running) == 4:
+            for process in running:
+                out, err = process.communicate(timeout=120)
+                assert process.returncode in (0, 1, 2), process.args
+                assert "Traceback" not in out + err, process.args
+            running = []
+    assert not running
+
+
+def test_help_is_quick_and_light():
+    probe = (
+        "import sys, time; from rpac.cli import main; main(['--help']); "
+        "heavy = [m for m in ('numpy', 'pydantic', 'rich') if m in sys.modules]; "
+        "print(time.process_time(), *heavy)"
+    )
+    runs = []
+    for _ in range(5):
+        out = subprocess.check_output([sys.executable, "-c", probe], text=True)
+        runs.append(out.splitlines()[-1].split())
+    assert all(len(run) == 1 for run in runs), runs
+    assert min(float(run[0]) for run in runs) < 0.3  # CPU seconds: other tests run beside
+
+
+def test_the_demo_runs_and_its_report_is_whole(tmp_path):
+    command = ["sh", str(ROOT / "examples" / "demo.sh"), str(Path(sys.executable).parent)]
+    done = subprocess.run(
+        [*command, str(tmp_path / "demo")], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert "The ledger" in done.stdout or "ledger" in done.stdout
+    text = (tmp_path / "demo" / "report.html").read_text()
+    assert text.count("<svg") == 3
+    assert "Who is most exposed" in (tmp_path / "demo" / "sealed.html").read_text()
