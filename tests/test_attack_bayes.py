@@ -124,6 +124,9 @@ def test_success_on_the_worst_unit_lies_below_its_bound(outputs):
     assert first["low"] <= bound[first["unit"]]
     assert first["high"] >= bound.max() - 0.05
     assert first["unit"] in np.argsort(-bound)[:3]
+    leakage = report.findings[0].detail["leakage"]
+    assert leakage.shape == (40,)
+    assert leakage.argmax() == first["unit"]
     curve = report.roc
     assert (np.diff(curve.tpr[:, 0]) >= 0).all()
     assert (curve.tpr[:, 2] >= curve.fpr[:, 1]).all()
