@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -148,9 +147,9 @@ def privatize(
         return answer(outputs, law, numbers) | {"certificate": made.to_json()}, b""
 
     if ledger is None:
-        return replace(reveal(outputs, draw()[0], made, None), sealed=(outputs, law))
+        return reveal(outputs, draw()[0], made, None, law)
     receipt = ledger.spend(charge(made), key=key, request=request, line=line, draw=draw)
-    return replace(reveal(outputs, receipt.answer, made, receipt), sealed=(outputs, law))
+    return reveal(outputs, receipt.answer, made, receipt, law)
 
 
 def _law(outputs: Outputs, budget: Any, method: str | Calibrator) -> GridNoise | LabelChannel:
@@ -193,10 +192,8 @@ def _fresh(
 
 def _drawn(outputs: Outputs, law: GridNoise | LabelChannel, given: list[int] | None) -> Ints:
     """Return the (r,) integers of the drawn world, or of one that equals the given secret."""
-    if given is None:
-        world = draw_world(outputs.weights)
-    else:
-        world = given[draw_world(outputs.weights[given])]
+    places = given or list(range(len(outputs.weights)))
+    world = places[draw_world(outputs.weights[places])]
     if isinstance(law, LabelChannel):
         return np.asarray(outputs.values[world].astype(np.int64))
     return np.asarray(outputs.codes(law)[world])
