@@ -22,6 +22,7 @@ lint: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/run.py
+	for part in ledger release session faults; do $(BIN)/python benchmarks/$$part.py || exit 1; done
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

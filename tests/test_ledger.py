@@ -192,6 +192,13 @@ def test_verify_finds_what_was_changed(folder, damage, message):
         rpac.Ledger(f"{folder}/l.db")
 
 
+def test_a_file_that_finds_itself_broken_is_refused(folder, monkeypatch):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        monkeypatch.setattr(ledger._store, "sound", lambda: False)
+        with pytest.raises(rpac.LedgerError, match="a broken file"):
+            ledger.verify()
+
+
 def forge(ledger, change):
     """Alter the books and seal them anew, as somebody with the code could."""
     with ledger._store.exclusive():
