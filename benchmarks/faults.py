@@ -170,7 +170,7 @@ FAULTS = [
      "elif nats is not None and not certificate.bound <= 3 * nats:",
      f"{SABOTAGE}::test_a_cheating_calibrator_cannot_make_privatize_release"),
     ("the session's posterior stays the prior", "session.py",
-     "        self._log_posterior = posterior\n", "", COVER),
+     "        self._log_posterior = posterior\n", "", SURE),
     ("questions calibrated for the prior", "session.py",
      "weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior",
      "weights = self._prior + 0.0", COVER),
