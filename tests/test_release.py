@@ -303,9 +303,9 @@ def test_other_data_or_another_secret_are_other_lines(ledger):
 def test_a_given_secret_is_released_under_its_declared_prior():
     worlds = rpac.Worlds([np.array([0.0]), np.array([50.0]), np.array([50.0])])
     values = [rpac.privatize(lambda x: x, worlds, 0.6, secret=np.array([50.0]), method="auto-pac",
-                             ).value[0] for _ in range(200)]  # fmt: skip
+                             ).value[0] for _ in range(60)]  # fmt: skip
     sigma = np.sqrt(rpac.calibrate(rpac.Outputs([0.0, 50.0, 50.0]), 0.6, "auto-pac").power)
-    assert np.mean(values) == pytest.approx(50, abs=5 * sigma / np.sqrt(200))
+    assert np.mean(values) == pytest.approx(50, abs=5 * sigma / np.sqrt(60))
     release = rpac.privatize(lambda x: x, worlds, 0.1, secret=np.array([0.0]), method="auto-pac")
     assert "who declares the prior" in release.certificate.secret
     source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
