@@ -9,7 +9,7 @@ TRUSTED = src/rpac/advantage.py,src/rpac/anchor.py,src/rpac/books.py,src/rpac/ce
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python examples/mean_income.py
+	sh examples/demo.sh $(abspath $(BIN)) demo
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --durations=10
@@ -22,6 +22,8 @@ lint: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/sql.py
+	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/test_cli.py -k thousand
 	$(BIN)/python benchmarks/attack.py
 
 $(VENV)/.installed: pyproject.toml

@@ -139,6 +139,9 @@ def _explain(error: Exception, words: list[str]) -> int:
 
     if isinstance(error, RpacError):
         return _fail(words, type(error).__name__, f"{error} {advice(error)}".strip(), 1)
+    if isinstance(error, OSError):
+        reason = f"Expected files that can be read and written; got: {error.strerror}. "
+        return _fail(words, type(error).__name__, reason + "Check the path.", 1)
     if os.environ.get("RPAC_DEBUG"):
         raise error
     text = f"rpac failed with a {type(error).__name__}. Its text is withheld, since it may quote "
