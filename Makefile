@@ -25,6 +25,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/sql.py
 	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/test_cli.py -k thousand
 	$(BIN)/python benchmarks/attack.py
+	for part in ledger release session faults; do $(BIN)/python benchmarks/$$part.py || exit 1; done
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -6,6 +6,7 @@ Run it with `python benchmarks/ledger.py [part ...] [--where DIR]`.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
 import multiprocessing
 import os
@@ -153,7 +154,7 @@ def _dies(where, key, point):
     elif point == "after the commit":
         ledger._remember = die
     elif point == "in the anchor's write":
-        os.pwrite = die
+        fcntl.flock = die
     draw = die if point == "at the draw" else (lambda: (os.urandom(8).hex(), b""))
     ledger.spend(UNIT / 1e9, key=key, draw=draw)
     assert anchor is not None

@@ -192,6 +192,13 @@ def test_verify_finds_what_was_changed(folder, damage, message):
         rpac.Ledger(f"{folder}/l.db")
 
 
+def test_a_file_that_finds_itself_broken_is_refused(folder, monkeypatch):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        monkeypatch.setattr(ledger._store, "sound", lambda: False)
+        with pytest.raises(rpac.LedgerError, match="a broken file"):
+            ledger.verify()
+
+
 def forge(ledger, change):
     """Alter the books and seal them anew, as somebody with the code could."""
     with ledger._store.exclusive():
@@ -399,6 +406,11 @@ def test_nano_nats_are_conserved_exactly(amounts):
     whole = sum(math.ceil(exact_nano(a)) for a in amounts)
     assert whole >= sum(Fraction(repr(a)) * 10**9 for a in amounts)
     assert Fraction(nats_text(whole)) * 10**9 == whole
+
+
+def test_caps_are_rounded_down(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=2.5e-9) as ledger:
+        assert ledger.remaining == 2e-9
 
 
 def test_small_and_odd_numbers():

@@ -255,3 +255,12 @@ def test_foreign_noise_is_never_tabulated():
 
     with pytest.raises(rpac.InputError, match="Only tables are released"):
         rpac.tabulate(rpac.Outputs([0.0, 1.0]), Mine())
+
+
+def test_axes_that_share_a_table():
+    axes = rpac.LatticeNoise.gaussians([0.5, 2.0], 3.0)
+    assert axes[0].table is axes[1].table
+    assert [axis.power for axis in axes] == pytest.approx([0.25 * 9, 4 * 9], rel=1e-6)
+    for wrong in ([1.0, 0.0], [math.inf], [-1.0], [math.nan]):
+        with pytest.raises(rpac.InputError, match="Expected positive steps; got"):
+            rpac.LatticeNoise.gaussians(wrong, 3.0)

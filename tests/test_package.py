@@ -31,16 +31,9 @@ TRUSTED = [  # from any black box to a certificate
 # Trusted too: tables of any shape, success on a person, and ideal noise, which is only a proposal.
 BESIDE = ["joint.py", "membership.py", "noise/gaussian.py"]
 # From a certificate to a release on record.
-BOOKS = [
-    "anchor.py",
-    "books.py",
-    "ledger.py",
-    "postgres.py",
-    "release.py",
-    "sealed.py",
-    "session.py",
-    "store.py",
-]
+BOOKS = ["books.py", "ledger.py", "release.py", "sealed.py", "session.py"]
+# Where the books are kept.
+STORES = ["anchor.py", "postgres.py", "store.py"]
 
 
 def code_lines(text):
@@ -61,11 +54,12 @@ def code_lines(text):
 
 
 def test_the_trusted_core_is_small():
-    names = TRUSTED + BESIDE + BOOKS
+    names = TRUSTED + BESIDE + BOOKS + STORES
     lines = {name: code_lines((ROOT / "src/rpac" / name).read_text()) for name in names}
     assert sum(lines[name] for name in TRUSTED) <= 1_000
     assert sum(lines[name] for name in BOOKS) <= 800
-    assert sum(lines.values()) <= 1_800
+    assert sum(lines[name] for name in STORES) <= 250
+    assert sum(lines.values()) <= 2_150
 
 
 def test_the_trusted_core_is_the_one_whose_coverage_is_demanded():

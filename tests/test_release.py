@@ -1,14 +1,22 @@
 """Releases: the law that was certified, drawn by the operating system, in the mechanism's form."""
 
 import dataclasses
+import json
+import math
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+import release as long_run  # benchmarks/release.py, with smaller counts
 from scipy.stats import chisquare
 
 import rpac
-from rpac.release import add_noise, draw_world
+from rpac import certificate
+from rpac._content import fingerprint
+from rpac.release import add_noise, charge, draw_world
+from rpac.reveal import answer, reveal
+from rpac.sealed import SealedValue, publish
 from rpac.simulate import answer_on_fresh_draw
 
 DATA = np.random.default_rng(0).lognormal(size=(100, 2))
@@ -180,3 +188,223 @@ def test_the_type_of_a_release_does_not_depend_on_the_fresh_draw(monkeypatch):
     monkeypatch.setattr(source, "draw", lambda: 2.5)
     fresh = answer_on_fresh_draw(source, lambda x: x, outputs)
     assert isinstance(outputs.rebuild(fresh), int)
+
+
+def test_labels_are_changed_as_often_as_the_channel_says():
+    channel = rpac.LabelChannel.randomized_response(2, 0.7)
+    kept = np.mean([add_noise(np.array([1]), channel)[0] for _ in range(4_000)])
+    assert kept == pytest.approx(0.7, abs=5 * np.sqrt(0.21 / 4_000))
+
+
+def test_an_open_distribution_is_judged_on_new_draws_every_time(monkeypatch):
+    seeds = []
+
+    def stop(source, mechanism, n_jobs, seed):
+        seeds.append(seed)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpac.release.simulate", stop)
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            rpac.privatize(lambda x: x, source, 0.5)
+    assert len(set(seeds)) == 3
+
+
+# --- with books -----------------------------------------------------------------------------
+
+
+def mean(x):
+    return x.mean(axis=0)
+
+
+@pytest.fixture
+def ledger(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=2.0, dataset="people", analyst="ann") as books:
+        yield books
+
+
+def test_a_release_is_charged_its_bound_and_what_its_error_could_cost(ledger):
+    release = rpac.privatize(mean, PEOPLE, 0.3, ledger=ledger)
+    made = release.certificate
+    assert release.receipt.nano == math.ceil(charge(made) * 1e9 - 1e-6)
+    assert ledger.spent == release.receipt.nats >= made.bound
+    assert "booked" in str(release)
+    assert release.receipt.version == PEOPLE.version
+    ledger.verify()
+
+
+def test_the_charge_of_a_statistical_bound():
+    noise = rpac.LatticeNoise(1.0, [-1, 0, 1], [0.2, 0.6, 0.2])
+    proved = rpac.certify(rpac.Outputs([0.0, 1.0]), noise)
+    assert charge(proved) == proved.bound
+    finite = dataclasses.replace(proved, grade="statistical", confidence=0.99, bound=0.1)
+    assert charge(finite) == pytest.approx(0.1 + 0.01 * math.log(2))
+    open_ = dataclasses.replace(finite, entropy=None, bounds={"box": 3.0})
+    assert charge(open_) == pytest.approx(0.1 + 0.01 * 3.0)
+
+
+def test_a_retry_returns_the_same_answer_for_nothing(ledger, folder):
+    forms = [np.mean, mean, lambda x: {"a": x.sum()}, lambda x: "ab"[int(x.mean() > 1.6)],
+             lambda x: pd.DataFrame({"a": x.mean(axis=0)})]  # fmt: skip
+    for i, form in enumerate(forms):
+        method = "equilibrium" if i == 3 else "auto-pac"
+        settings = {"key": f"{i}", "method": method}
+        first = rpac.privatize(form, PEOPLE, 0.1, ledger=ledger, **settings)
+        spent = ledger.spent
+        with rpac.Ledger(f"{folder}/l.db", dataset="people", analyst="ann") as ledger_again:
+            again = rpac.privatize(form, PEOPLE, 0.1, ledger=ledger_again, **settings)
+        assert str(again) == str(first)
+        assert again.certificate.to_json() == first.certificate.to_json()
+        assert again.receipt == first.receipt
+        assert ledger.spent == spent
+    for change in ({"budget": 0.2}, {"mechanism": np.std}, {"method": "isotropic"}):
+        request = {"mechanism": np.mean, "budget": 0.1, "method": "auto-pac"} | change
+        with pytest.raises(rpac.InputError, match="the request that key '0' was first used for"):
+            rpac.privatize(source=PEOPLE, ledger=ledger, key="0", **request)
+    with pytest.raises(rpac.InputError, match="Expected a ledger that keeps the key; got none"):
+        rpac.privatize(np.mean, PEOPLE, 0.1, key="0")
+
+
+def test_nothing_is_drawn_when_the_books_refuse(ledger, monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("drew before the books were asked")
+
+    ledger.cap(0.05, analyst="ann")
+    monkeypatch.setattr("rpac.release._drawn", forbidden)
+    monkeypatch.setattr("rpac.release.answer_on_fresh_draw", forbidden)
+    with pytest.raises(rpac.BudgetSpent, match="what is left for analyst 'ann'"):
+        rpac.privatize(np.mean, PEOPLE, 0.1, ledger=ledger, method="auto-pac")
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    with pytest.raises(rpac.BudgetSpent):
+        rpac.privatize(lambda x: x, source, 0.5, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_attempts_are_counted_across_processes(ledger):
+    made = []
+    for _ in range(3):
+        certificate._ATTEMPTS.clear()  # another process knows nothing of the last
+        made.append(rpac.privatize(mean, PEOPLE, 0.3, ledger=ledger, method="auto-pac"))
+    assert [r.certificate.attempt for r in made] == [1, 2, 3]
+
+
+def test_other_data_or_another_secret_are_other_lines(ledger):
+    rpac.privatize(np.mean, PEOPLE, 0.1, ledger=ledger, method="auto-pac")
+    other = rpac.Subsets(DATA, worlds=64)
+    with pytest.raises(rpac.InputError, match="charges about one secret"):
+        rpac.privatize(np.mean, other, 0.1, ledger=ledger, method="auto-pac")
+    changed = DATA.copy()
+    changed[0, 0] += 1e-9
+    rpac.privatize(np.mean, rpac.Subsets(changed, worlds=64), 0.1, ledger=ledger, method="auto-pac")
+    assert sum(a["kind"] == "version" for a in ledger.accounts()) == 2
+
+
+def test_a_given_secret_is_released_under_its_declared_prior():
+    worlds = rpac.Worlds([np.array([0.0]), np.array([50.0]), np.array([50.0])])
+    values = [rpac.privatize(lambda x: x, worlds, 0.6, secret=np.array([50.0]), method="auto-pac",
+                             ).value[0] for _ in range(60)]  # fmt: skip
+    sigma = np.sqrt(rpac.calibrate(rpac.Outputs([0.0, 50.0, 50.0]), 0.6, "auto-pac").power)
+    assert np.mean(values) == pytest.approx(50, abs=5 * sigma / np.sqrt(60))
+    release = rpac.privatize(lambda x: x, worlds, 0.1, secret=np.array([0.0]), method="auto-pac")
+    assert "who declares the prior" in release.certificate.secret
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    value = rpac.privatize(lambda x: x, source, 3.0, secret=np.array([99.0])).value
+    assert value[0] < 30  # clipped to the box before the noise
+    with pytest.raises(rpac.InputError, match="Expected a secret among the worlds; got another"):
+        rpac.privatize(lambda x: x, worlds, 0.1, secret=np.array([7.0]))
+    with pytest.raises(rpac.InputError, match="Expected a drawn half-sample; got a given one"):
+        rpac.privatize(np.mean, PEOPLE, 0.1, secret=DATA[:50])
+
+
+def test_a_key_fixes_the_study_draws_of_an_open_distribution(ledger):
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    ask = lambda: rpac.privatize(lambda x: x, source, 0.6, ledger=ledger, key="k")  # noqa: E731
+    assert ask().value == ask().value
+
+
+def test_intervals_hold_what_they_say():
+    outputs = rpac.Outputs(np.arange(40.0))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
+    hits, n = np.zeros(2), 3_000
+    made = rpac.certify(outputs, law)
+    for _ in range(n):
+        world = draw_world(outputs.weights)
+        stored = answer(outputs, law, add_noise(outputs.codes(law)[world], law))
+        release = reveal(outputs, stored, made, None)
+        truths = outputs.values[world, 0], outputs.values.mean()
+        pairs = release.noise_interval, release.sampling_interval
+        hits += [low <= t <= high for t, (low, high) in zip(truths, pairs, strict=True)]
+    assert (np.abs(hits / n - 0.95) < 0.02).all()
+
+
+def test_intervals_of_counts_are_whole_and_account_for_lopsided_noise():
+    worlds = rpac.Worlds([0, 1, 5])
+    release = rpac.privatize(lambda x: x, worlds, 0.3)
+    for pair in (release.noise_interval, release.sampling_interval):
+        assert all(isinstance(side, int) for side in pair)
+    outputs = rpac.Outputs([0.0, 1.0])
+    law = rpac.tabulate(outputs, rpac.LatticeNoise(1.0, [10, 11], [0.5, 0.5]))
+    low, high = reveal(outputs, answer(outputs, law, np.array([10.0])), None, None).noise_interval
+    assert low < 0 < high < 5
+
+
+def test_the_released_bytes_hold_no_value_without_noise(ledger):
+    worlds = rpac.Worlds([123456.0, 654321.0])
+    release = rpac.privatize(lambda x: x, worlds, 0.05, ledger=ledger)
+    public = str(release) + release._repr_html_() + json.dumps(list(ledger.entries()))
+    assert "123456" not in public
+    assert "654321" not in public
+
+
+def test_sealed_values_have_no_public_form():
+    sealed = SealedValue(7)
+    assert repr(sealed) == "SealedValue(...)"
+    assert sealed.open() == 7
+    for leak in (pickle.dumps, publish, lambda v: publish({"a": [v]})):
+        with pytest.raises(rpac.InputError, match="sealed SealedValue"):
+            leak(sealed)
+    with pytest.raises(rpac.InputError, match="Expected public values; got set"):
+        publish({1, 2})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        publish(float("nan"))
+
+
+def test_versions_follow_content(tmp_path):
+    frame = pd.DataFrame({"p": [1, 2, 3], "t": ["a", "b", None]})
+    same = pd.DataFrame({"p": [1, 2, 3], "t": ["a", "b", None]})
+    assert fingerprint(frame) == fingerprint(same)
+    assert fingerprint(frame) != fingerprint(frame.assign(p=[1, 2, 4]))
+    cases = [1, 2.5, "x", b"x", None, True, 1j, [1, 2], (1, [2, "a"]), {"a": 1}, np.arange(3),
+             np.array(["a", None], object), {1, 2}]  # fmt: skip
+    marks = [fingerprint(case) for case in cases]
+    assert marks == [fingerprint(case) for case in cases]
+    assert fingerprint(np.int64(3)) == fingerprint(3)
+    with pytest.raises(rpac.InputError, match="whose content can be hashed; got generator"):
+        fingerprint(x for x in [1])
+    draws = rpac.Draws(lambda rng: rng.normal(), clip=(0, 1))
+    assert draws.version != rpac.Draws(lambda rng: rng.normal(), clip=(0, 2)).version
+    assert rpac.Worlds([1, 2]).secret != rpac.Worlds([1, 2], [0.3, 0.7]).secret
+
+
+# --- attacks on the kernel --------------------------------------------------------------------
+
+
+def test_low_bits_tell_nothing_and_would_with_naive_noise():
+    off, (low, threshold, error), (naive, plain, _) = long_run.precision(300_000)
+    assert off == 0
+    assert low <= threshold + 3.5 * error
+    assert naive > plain + 0.2
+
+
+def test_draws_follow_the_table_and_no_other():
+    (same, more, less), rate = long_run.table_test(10**6, 1.06)
+    assert same > 1e-6
+    assert more < 1e-6
+    assert less < 1e-6
+    assert rate > 2e5
+
+
+def test_the_exact_bayes_attack_stays_below_the_bound():
+    for name, budget, success, error, bound in long_run.bayes(20_000, (0.05, 0.7)):
+        assert success - 4 * error <= bound, (name, budget)

@@ -24,10 +24,12 @@ from rpac.errors import (
     MechanismError,
     RpacError,
 )
+from rpac.guard import guarded
 from rpac.noise import GaussianNoise, GridNoise, LabelChannel, LatticeNoise, Noise, tabulate
 from rpac.outputs import Outputs
 from rpac.reference import GaussianReference, MixtureReference, Reference, TableReference
-from rpac.release import Release, privatize
+from rpac.release import privatize
+from rpac.reveal import Release
 from rpac.simulate import simulate, vectorized
 from rpac.source import Draws, Source, Subsets, Worlds
 from rpac.utility import Smooth, SquaredError, Utility, Weighted, selectivity
@@ -92,6 +94,7 @@ __all__ = [
     "advantage",
     "calibrate",
     "certify",
+    "guarded",
     "privatize",
     "selectivity",
     "simulate",

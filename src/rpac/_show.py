@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rpac.certificate import Certificate
-    from rpac.release import Release
+    from rpac.reveal import Release
 
 
 def rows(certificate: Certificate) -> list[tuple[str, str]]:

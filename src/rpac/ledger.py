@@ -37,7 +37,7 @@ from rpac.books import (
 )
 from rpac.errors import BudgetSpent, LedgerError
 from rpac.sealed import publish
-from rpac.store import SqliteStore, Store
+from rpac.store import open_store
 
 SCHEMA = "rpac-ledger/1"
 _PAGE = 20_000
@@ -78,7 +78,7 @@ class Ledger:
     ) -> None:
         remote = str(where).startswith(("postgresql://", "postgres://"))
         self.dataset, self.analyst = dataset, analyst
-        self._store = _remote_store(str(where)) if remote else SqliteStore(where)
+        self._store = open_store(str(where), remote=remote)
         place = anchor if anchor or remote else f"{where}.head"
         self._anchor = Anchor(place) if place else None
         cap = None if budget is None else math.floor(exact_nano(budget))
@@ -400,9 +400,3 @@ class Ledger:
             self.id, entry["seq"], entry["nano"], entry["hash"], entry["key"], entry["dataset"],
             entry["version"], entry["analyst"], entry["answer"],
         )  # fmt: skip
-
-
-def _remote_store(url: str) -> Store:
-    from rpac.postgres import PostgresStore
-
-    return PostgresStore(url)

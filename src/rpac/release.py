@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpac import _show, certificate
+from rpac import certificate
 from rpac._checks import digest, refuse
 from rpac._content import fingerprint
 from rpac._types import Floats, Ints, Json
-from rpac.books import Line, Receipt
+from rpac.books import Line
 from rpac.budget import as_budget
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.methods import calibrate
@@ -23,51 +23,13 @@ from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
+from rpac.reveal import Release, answer, reveal
 from rpac.sealed import SealedValue
 from rpac.simulate import answer_on_fresh_draw, simulate
 from rpac.source import Draws, Source, Subsets
 
 if TYPE_CHECKING:
     from rpac.ledger import Ledger
-
-_NORMAL, _ANY = 1.959964, 4.472136
-"""Half-widths in standard deviations that hold 95 %: of a Gaussian; of any law (Chebyshev)."""
-
-
-@final
-@dataclass(frozen=True)
-class Release:
-    """A privatized answer.
-
-    Attributes:
-        value: The answer with its noise, in the form the mechanism returns.
-        certificate: What it leaks at most.
-        receipt: The entry in the books; None without a ledger.
-        noise_interval: (low, high), each in the form of `value`: holds the answer on the drawn
-            world, without noise, in 95 % of releases. None for labels.
-        sampling_interval: The same for the mean answer over all worlds: noise, and which world
-            was drawn, together.
-        sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
-    """
-
-    value: Any
-    certificate: Certificate
-    receipt: Receipt | None = None
-    noise_interval: tuple[Any, Any] | None = None
-    sampling_interval: tuple[Any, Any] | None = None
-    sealed: tuple[Outputs, GridNoise | LabelChannel] | None = field(
-        default=None, repr=False, compare=False
-    )
-
-    def __reduce__(self) -> Any:
-        public = (f.name for f in fields(self) if f.name != "sealed")
-        return type(self), tuple(getattr(self, name) for name in public)
-
-    def __str__(self) -> str:
-        return _show.release_text(self)
-
-    def _repr_html_(self) -> str:
-        return _show.release_html(self)
 
 
 def draw_world(weights: Floats) -> int:
@@ -189,35 +151,6 @@ def privatize(
         return replace(reveal(outputs, draw()[0], made, None), sealed=(outputs, law))
     receipt = ledger.spend(charge(made), key=key, request=request, line=line, draw=draw)
     return replace(reveal(outputs, receipt.answer, made, receipt), sealed=(outputs, law))
-
-
-def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> Json:
-    """Return what is stored and revealed: the released numbers, and half-widths of intervals."""
-    stored: Json = {"numbers": numbers.tolist()}
-    if isinstance(law, GridNoise):
-        noise = np.square(law.basis) @ law.axis_variances
-        plan = outputs.planning
-        spread = plan.weights @ np.square(plan.values - plan.weights @ plan.values)
-        wide = _NORMAL if law.gaussian else _ANY
-        stored["bias"] = law.mean.tolist()
-        stored["noise"] = (wide * np.sqrt(noise)).tolist()
-        stored["sampling"] = (wide * np.sqrt(noise + spread)).tolist()
-    return stored
-
-
-def reveal(outputs: Outputs, stored: Json, made: Certificate, receipt: Receipt | None) -> Release:
-    """Return the release that is stored: the same for the first call and for every retry."""
-    numbers = np.array(stored["numbers"])
-    intervals: list[Any] = [None, None]
-    for i, name in enumerate(("noise", "sampling") if "noise" in stored else ()):
-        middle, half = numbers - np.array(stored["bias"]), np.array(stored[name])
-        whole = outputs.form is not None and outputs.form.whole
-        low, high = middle - half, middle + half
-        intervals[i] = tuple(
-            outputs.rebuild(side, beside=numbers)
-            for side in ((np.floor(low), np.ceil(high)) if whole else (low, high))
-        )
-    return Release(outputs.rebuild(numbers), made, receipt, *intervals)
 
 
 def _law(outputs: Outputs, budget: Any, method: str | Calibrator) -> GridNoise | LabelChannel:

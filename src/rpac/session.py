@@ -19,30 +19,26 @@ from typing import Any, final
 import numpy as np
 
 from rpac._checks import digest, refuse
-from rpac._form import Form
 from rpac._types import Floats, Ints, Json
 from rpac.books import NANO, Account, Line, exact_nano, nats_text
-from rpac.budget import Nats, as_budget
-from rpac.calibrate.closed_form import auto_pac_variances, principal
-from rpac.calibrate.methods import calibrate
+from rpac.budget import as_budget
+from rpac.calibrate.posterior import first_aim, noise_under, stacked
 from rpac.certificate import Certificate
 from rpac.errors import BudgetExceeded, BudgetSpent, LedgerError
 from rpac.joint import entropy
-from rpac.leakage import distinct, label_leakage, proved_leakage
+from rpac.leakage import label_leakage, proved_leakage
 from rpac.ledger import Ledger
-from rpac.noise.grid import STEPS_PER_SIGMA, GridNoise, tabulate
+from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
-from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
-from rpac.release import Release, answer, decode, draw_world, noisy_codes, reveal
+from rpac.release import decode, draw_world, noisy_codes
+from rpac.reveal import Release, answer, reveal
 from rpac.sealed import SealedValue, publish
 from rpac.simulate import evaluate
 from rpac.source import Draws, Source
 
 FLOOR = 1e-6
 """Share of the prior mixed into the posterior; I(p) <= I((1 - e) p + e u) / (1 - e)."""
-_SLACK = 1 - 2e-5
-"""Of the budget, aimed at: room for the floor and for rounding to the grid."""
 
 
 @final
@@ -55,12 +51,14 @@ class Session:
         ledger: The books; every answer is charged and written before it is revealed.
         store: File that keeps the drawn world, sealed, so that the session survives a restart:
             opened again with the same source, ledger and store it goes on. Needs a ledger.
-        method: Calibrator of the noise; "auto-pac" is the fast one. Labels use "equilibrium".
+        method: Calibrator for single numbers. Several numbers get Auto-PAC noise, whose bound has
+            no sampling error; labels the equilibrium.
 
     Guarantees:
         The questions may depend on all earlier answers. In every transcript the charges sum to
         at most the budget, and so does the mutual information between world and transcript.
 
+    >>> import rpac
     >>> with Session(rpac.Worlds([1.0, 2.0, 4.0]), budget=0.3) as session:
     ...     first = session.ask(lambda x: x, budget=0.1)
     ...     second = session.ask(lambda x: x * x, budget=0.2)
@@ -85,7 +83,8 @@ class Session:
         m = len(self._worlds)
         self._prior = np.full(m, 1 / m) if source.weights is None else source.weights
         self._ledger, self._store = ledger, None if store is None else Path(store)
-        self._cap = math.floor(exact_nano(as_budget(budget).nats(entropy(self._prior))))
+        self._entropy = entropy(self._prior)
+        self._cap = math.floor(exact_nano(as_budget(budget).nats(self._entropy)))
         self._spent, self._questions = 0, 0
         self._log_posterior: Floats = np.log(self._prior)
         self._line = Line() if ledger is None else Line(source.version, source.secret)
@@ -125,7 +124,7 @@ class Session:
             BudgetExceeded: If no noise was found that meets the budget.
         """
         outputs = self._outputs(question)
-        nats = as_budget(budget).nats(entropy(self._prior))
+        nats = as_budget(budget).nats(self._entropy)
         request = ""
         if self._ledger is not None:
             request = digest(outputs.digest, repr(budget), self.id)
@@ -134,10 +133,9 @@ class Session:
                 made = Certificate.from_json(known.answer["certificate"])
                 return reveal(outputs, known.answer, made, known)
         weights = self._floored()
-        jitter = math.sqrt(float(weights @ weights) / (2 * nats)) / STEPS_PER_SIGMA
-        aim = nats * _SLACK * (1 - min(0.5, 3 * jitter))
+        aim = first_aim(weights, nats)
         for _ in range(20):  # rounding to the grid moves the bound a little, either way
-            law, codes = self._calibrated(outputs, weights, aim)
+            law, codes = noise_under(outputs, weights, aim, self._method)
             bound = bound_under(codes, weights, law) / (1 - FLOOR)
             if bound <= nats:
                 break
@@ -246,24 +244,6 @@ class Session:
         weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior
         return np.asarray(weights / weights.sum())
 
-    def _calibrated(
-        self, outputs: Outputs, weights: Floats, nats: float
-    ) -> tuple[GridNoise | LabelChannel, Ints]:
-        """Return noise for this posterior, and the integers of all worlds."""
-        if outputs.kind == "label":
-            posterior = outputs.under(weights)
-            channel = calibrate(posterior, Nats(_within(posterior, nats)), "equilibrium")
-            assert isinstance(channel, LabelChannel)
-            return channel, outputs.values.astype(np.int64)
-        if outputs.dim > 1 and self._method == "auto-pac":
-            law = posterior_auto_pac(outputs, weights, nats)
-        else:
-            posterior = outputs.under(weights)
-            noise = calibrate(posterior, Nats(_within(posterior, nats)), self._method)
-            assert not isinstance(noise, LabelChannel)
-            law = tabulate(posterior, noise)
-        return law, law.encode(outputs.values)
-
     def _certificate(
         self, outputs: Outputs, law: GridNoise | LabelChannel, bound: float, weights: Floats
     ) -> Certificate:
@@ -282,25 +262,6 @@ class Session:
             noise=law.describe(),
             outputs=outputs.describe(),
         )
-
-
-def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> GridNoise:
-    """Return tabulated Auto-PAC noise for these weights; what it leaves out is not released."""
-    center = weights @ outputs.values
-    if outputs.dim <= len(weights):
-        shifted = (outputs.values - center) * np.sqrt(weights)[:, None]
-        spectrum, basis = np.linalg.eigh(shifted.T @ shifted)
-        low = int(np.searchsorted(spectrum, 1e-13 * spectrum[-1], side="right"))
-        basis, spectrum = basis[:, low:], spectrum[low:]
-    if outputs.dim > len(weights) or not spectrum.size:  # many numbers, or none that differ
-        basis, spectrum = principal(outputs.under(weights))
-    steps = np.sqrt(auto_pac_variances(spectrum, nats)) / STEPS_PER_SIGMA
-    return GridNoise(basis, center, LatticeNoise.gaussians(steps.tolist(), STEPS_PER_SIGMA))
-
-
-def _within(outputs: Outputs, nats: float) -> float:
-    """Return a budget that still needs noise: at most half of what the posterior leaves open."""
-    return min(nats, 0.5 * entropy(distinct(outputs.values, outputs.weights)[1]))
 
 
 def bound_under(codes: Ints, weights: Floats, law: GridNoise | LabelChannel) -> float:
@@ -326,21 +287,6 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
     joint = log_prior + found
     top = joint.max()
     return np.asarray(joint - top - math.log(float(np.exp(joint - top).sum())))
-
-
-def stacked(parts: list[Outputs]) -> Outputs:
-    """Return the outputs of several questions as one; its answer is the list of theirs."""
-    if not parts or any(part.kind == "label" for part in parts):
-        raise refuse("questions with numbers for answers", "none, or labels", "Ask labels alone.")
-    whole = Outputs(np.concatenate([part.values for part in parts], axis=1), parts[0].weights)
-    whole.statement = parts[0].statement
-    ends = np.cumsum([part.dim for part in parts])[:-1]
-
-    def rebuild(values: Floats) -> list[Any]:
-        return [part.rebuild(own) for part, own in zip(parts, np.split(values, ends), strict=True)]
-
-    whole.form = Form("batch", (), whole=False, rebuild=rebuild)
-    return whole
 
 
 def _seal(path: Path, body: Json) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -16,6 +15,7 @@ from rpac._checks import count, refuse
 from rpac._form import Form, common_form, flatten
 from rpac._types import Floats
 from rpac.errors import MechanismError, RpacError
+from rpac.guard import silence
 from rpac.outputs import Outputs
 from rpac.source import Draws, Source, Subsets
 
@@ -66,7 +66,46 @@ def simulate(
     if not callable(mechanism):
         raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
     worlds = source.worlds(count(seed, "seed", least=0))
-    return evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
+    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
+    check_pure(mechanism, worlds, outputs, seed)
+    return outputs
+
+
+def check_pure(
+    mechanism: Callable[..., Any], secrets: Any, outputs: Outputs, seed: int, again: int = 8
+) -> None:
+    """Run the mechanism again on some worlds, in another order; refuse one that then differs.
+
+    Raises:
+        MechanismError: If it depends on more than its secret: a cache, a clock, a counter, a
+            generator of its own, or data that it changes in place.
+    """
+    m = len(outputs.values)
+    stacks = getattr(mechanism, "takes_stack", False)
+    picks = np.unique(np.linspace(0, m - 1, 2 if stacks else again).astype(int))[::-1]
+    if stacks:
+        answers = [_answers(mechanism, np.asarray(secrets[i])[None])[0] for i in picks]
+    else:
+        seeds: list[Any] = [None] * m
+        if _takes_rng(mechanism):
+            seeds = list(np.random.SeedSequence([seed, 1]).spawn(m))
+        answers = [_run(mechanism, secrets[i], seeds[i]) for i in picks]
+    rows = [flatten(answer)[1] for answer in answers]
+    if outputs.kind == "label":
+        same = [
+            outputs.labels[int(outputs.values[i, 0])] == r for i, r in zip(picks, rows, strict=True)
+        ]
+    else:
+        fresh = np.stack(rows) if outputs.clip is None else np.clip(np.stack(rows), *outputs.clip)
+        scale = float(np.abs(outputs.values).max())
+        same = [np.allclose(outputs.values[picks], fresh, rtol=1e-9, atol=1e-12 * scale)]
+    if not all(same):
+        raise refuse(
+            "a mechanism whose answer depends on its secret alone",
+            "other answers on a second run",
+            "Drop caches, clocks and counters; take randomness from an `rng` parameter.",
+            MechanismError,
+        )
 
 
 def evaluate(
@@ -196,8 +235,7 @@ def answer_on_fresh_draw(
     or type depends on the secret. A certificate covers it, because no simulated draw failed.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning may quote the secret
+        with silence():  # what it prints may quote the secret
             seed = np.random.SeedSequence() if _takes_rng(mechanism) else None
             drawn = source.draw() if secret is None else secret
             if getattr(mechanism, "takes_stack", False):

@@ -198,3 +198,12 @@ class SqliteStore(Store):
             self._db.close()
             self._turns.close()
         self._pid = -1
+
+
+def open_store(where: str, *, remote: bool) -> Store:
+    """Return the store at a path, or behind a URL."""
+    if not remote:
+        return SqliteStore(where)
+    from rpac.postgres import PostgresStore
+
+    return PostgresStore(where)

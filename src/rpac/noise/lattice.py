@@ -21,49 +21,23 @@ class _Law:
 
     def __init__(self, offsets: Ints, table: Table, scale: float = 1.0, log_sum: float = 0.0):
         self.offsets, self.table = offsets[table > 0], table[table > 0]
-        self.scale, self.log_sum = scale, log_sum
+        k = self.offsets.astype(np.float64)
+        self.weights: Floats = self.table / float(TOTAL)
+        self.dense = np.zeros(int(k[-1] - k[0]) + 1)
+        self.dense[self.offsets - self.offsets[0]] = self.weights
+        self.cumulative = np.cumsum(self.table, dtype=np.uint64)
+        self.mean, self.power = float(self.weights @ k), float(self.weights @ np.square(k))
+        self.variance = float(self.weights @ np.square(k - self.mean))
+        self.entropy = float(-(self.weights @ np.log(self.weights)))
+        ideal = -0.5 * np.square(k / scale) - log_sum
+        self.excess = max(0.0, -self.entropy - float(self.weights @ ideal))
         for kept in (self.offsets, self.table, self.weights, self.dense, self.cumulative):
             kept.setflags(write=False)
-
-    @cached_property
-    def weights(self) -> Floats:
-        return np.asarray(self.table / float(TOTAL))
-
-    @cached_property
-    def dense(self) -> Floats:
-        out = np.zeros(int(self.offsets[-1] - self.offsets[0]) + 1)
-        out[self.offsets - self.offsets[0]] = self.weights
-        return out
-
-    @cached_property
-    def cumulative(self) -> Table:
-        return np.cumsum(self.table, dtype=np.uint64)
 
     @cached_property
     def log_mass(self) -> tuple[int, Floats]:
         with np.errstate(divide="ignore"):
             return int(self.offsets[0]) - 1, np.log(np.pad(self.dense, 1))
-
-    @cached_property
-    def mean(self) -> float:
-        return float(self.weights @ self.offsets)
-
-    @cached_property
-    def variance(self) -> float:
-        return float(self.weights @ np.square(self.offsets - self.mean))
-
-    @cached_property
-    def power(self) -> float:
-        return float(self.weights @ np.square(self.offsets.astype(np.float64)))
-
-    @cached_property
-    def entropy(self) -> float:
-        return float(-(self.weights @ np.log(self.weights)))
-
-    @cached_property
-    def excess(self) -> float:
-        ideal = -0.5 * np.square(self.offsets / self.scale) - self.log_sum
-        return max(0.0, -self.entropy - float(self.weights @ ideal))
 
     @cached_property
     def digest(self) -> str:

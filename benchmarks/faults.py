@@ -1,0 +1,237 @@
+"""Privacy faults, seeded one at a time into a copy of the source: a test must fail for each.
+
+Run it with `python benchmarks/faults.py [number ...]`; exit code 1 if a fault survives.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RELEASE, LEDGER, SESSION = "tests/test_release.py", "tests/test_ledger.py", "tests/test_session.py"
+GUARD, NOISE, SABOTAGE = "tests/test_guard.py", "tests/test_noise.py", "tests/test_sabotage.py"
+DRAW = "codes + law.at(system_uniforms(1, len(law.axes)))[0]"
+POWER = f"{RELEASE}::test_every_release_lies_on_the_public_grid_and_has_the_certified_power"
+RESTART = f"{SESSION}::test_a_session_survives_a_restart"
+COVER = f"{SESSION}::test_charges_cover_what_an_adaptive_analyst_learns[top-2]"
+SURE = f"{SESSION}::test_noise_never_vanishes_when_the_posterior_is_sure"
+RETRY = f"{LEDGER}::test_one_key_is_charged_once_and_has_one_answer[sqlite]"
+FIND = f"{LEDGER}::test_verify_finds_what_was_changed"
+GIVEN = f"{RELEASE}::test_a_given_secret_is_released_under_its_declared_prior"
+CAPS = f"{LEDGER}::test_caps_of_datasets_and_analysts[sqlite]"
+EXACT_CAP = (
+    f"{LEDGER}::test_the_cap_is_met_to_the_nano_nat_and_the_refusal_says_what_is_left[sqlite]"  # noqa: E501
+)
+SYSTEM = f"{RELEASE}::test_noise_and_world_come_from_the_operating_system_only"
+STATISTICAL = f"{RELEASE}::test_the_charge_of_a_statistical_bound"
+FAILED_DRAW = f"{LEDGER}::test_a_draw_that_fails_charges_nothing[sqlite]"
+
+# (what is wrong, file, text, its replacement, the test that must fail)
+FAULTS = [
+    ("noise halved", "release.py", DRAW, f"{DRAW} // 2".replace("codes + ", "codes + 1 * "), POWER),
+    ("no noise", "release.py", DRAW, "codes", POWER),
+    ("noise doubled, certificate of another law", "release.py", DRAW,
+     DRAW.replace("law.at", "2 * law.at"), POWER),
+    ("ugly noise cut off", "release.py", DRAW,
+     "codes + np.clip(law.at(system_uniforms(1, len(law.axes)))[0], -900, 900)", POWER),
+    ("noise that depends on the secret", "release.py", DRAW,
+     DRAW.replace("law.at", "(1 + (codes != 0)) * law.at"), POWER),
+    ("noise of one axis used for all", "release.py", DRAW,
+     "codes + law.at(np.repeat(system_uniforms(1, 1), len(law.axes), axis=1))[0]",
+     "tests/test_faults.py::test_axes_have_noise_of_their_own"),
+    ("float noise added after the grid", "release.py",
+     "return decode(noisy_codes(codes, law, allow_exact=allow_exact), law)",
+     "return decode(codes, law) + np.random.normal(size=law.dim) * np.sqrt(law.power / law.dim)",
+     POWER),
+    ("a seed in the release path", "noise/base.py", "os.urandom(8 * size)",
+     "np.random.default_rng(0).bytes(8 * size)", SYSTEM),
+    ("release randomness from NumPy's global state", "noise/base.py", "os.urandom(8 * size)",
+     "np.random.bytes(8 * size)", SYSTEM),
+    ("labels without a channel", "release.py", "return law.at(codes, system_uniforms(1))",
+     "return codes", f"{RELEASE}::test_labels_are_changed_as_often_as_the_channel_says"),
+    ("zero noise released silently", "release.py", "if not (law.power > 0 or allow_exact):",
+     "if law.power < 0:", f"{RELEASE}::test_zero_noise_is_never_released"),
+    ("always the same world", "release.py",
+     "return int(look_up(integer_table(weights), system_uniforms(1))[0])", "return 0",
+     f"{RELEASE}::test_the_drawn_world_follows_the_prior"),
+    ("a world drawn evenly, whatever the prior", "release.py", "integer_table(weights)",
+     "integer_table(np.ones(len(weights)))", f"{RELEASE}::test_the_drawn_world_follows_the_prior"),
+    ("the error of a bound not booked", "release.py", "+ (1.0 - made.confidence) * most", "",
+     STATISTICAL),
+    ("the lower bound booked", "release.py", "        return made.bound\n    most",
+     "        return made.lower\n    most", STATISTICAL),
+    ("confidence booked in place of its error", "release.py", "(1.0 - made.confidence)",
+     "made.confidence", STATISTICAL),
+    ("a law that differs from its certificate", "release.py",
+     'if law.describe()["digest"] != made.noise["digest"]:', "if False:",
+     f"{RELEASE}::test_a_law_that_changes_after_its_certificate_is_not_released"),
+    ("a given secret replaced by a draw", "release.py",
+     "worlds = None if secret is None else _given(source, secret)", "worlds = None", GIVEN),
+    ("half-samples chosen by the caller", "release.py", "if isinstance(source, Subsets):",
+     "if False:", GIVEN),
+    ("a given secret not clipped", "simulate.py",
+     "return np.asarray(np.clip(row, *outputs.clip))", "return np.asarray(row)", GIVEN),
+    ("judging draws reused", "release.py", "return secrets.randbits(63)", "return 0",
+     f"{RELEASE}::test_an_open_distribution_is_judged_on_new_draws_every_time"),
+    ("certified before the books are asked, then drawn", "release.py",
+     "        ledger.check(charge(made), line)\n", "        pass\n",
+     f"{RELEASE}::test_nothing_is_drawn_when_the_books_refuse"),
+    ("the intervals give the spread of the noise only", "reveal.py", "noise + spread", "noise",
+     f"{RELEASE}::test_intervals_hold_what_they_say"),
+    ("a version that ignores the data", "source.py", "return fingerprint(self._data)",
+     'return ""', f"{RELEASE}::test_other_data_or_another_secret_are_other_lines"),
+    ("an exception of the drawn secret passed on", "simulate.py",
+     "except (Exception, SystemExit):", "except ZeroDivisionError:",
+     "tests/test_faults.py::test_no_failure_of_the_fresh_draw_comes_through"),
+    ("what the mechanism prints is shown", "guard.py",
+     "contextlib.redirect_stdout(io.StringIO()),", "",
+     f"{GUARD}::test_a_fresh_draw_is_silent"),
+    ("what the mechanism logs is shown", "guard.py", "logging.disable(logging.CRITICAL)",
+     "pass", f"{GUARD}::test_a_fresh_draw_is_silent"),
+    ("exceptions pass the guard", "guard.py",
+     "except (Exception, SystemExit, GeneratorExit):", "except SystemExit:",
+     f"{GUARD}::test_what_goes_wrong_becomes_the_sentinel"),
+    ("another shape passes the guard", "guard.py", "common_form([self._form, form])", "pass",
+     f"{GUARD}::test_what_goes_wrong_becomes_the_sentinel"),
+    ("impure functions accepted", "simulate.py", "if not all(same):", "if False:",
+     f"{GUARD}::test_impure_mechanisms_are_found"),
+    ("outputs can be pickled", "sealed.py", "    def __reduce__(self)", "    def _reduce(self)",
+     "tests/test_outputs.py::test_sealed"),
+    ("the public writer takes anything", "sealed.py", "default=_refuse_other", "default=str",
+     f"{RELEASE}::test_sealed_values_have_no_public_form"),
+    ("bits booked as nats", "books.py", "nats.nats() if isinstance(nats, Nats | Bits) else nats",
+     "nats.value if isinstance(nats, Nats | Bits) else nats",
+     f"{LEDGER}::test_a_ledger_adds_up_and_survives_reopening[sqlite]"),
+    ("bits are nats", "budget.py", "return float(self.value) * math.log(2.0)",
+     "return float(self.value)", "tests/test_budget.py"),
+    ("charges rounded down", "ledger.py", "nano = math.ceil(exact_nano(charge))",
+     "nano = math.floor(exact_nano(charge))", EXACT_CAP),
+    ("caps rounded up", "ledger.py",
+     "cap = None if budget is None else math.floor(exact_nano(budget))",
+     "cap = None if budget is None else math.ceil(exact_nano(budget))",
+     f"{LEDGER}::test_caps_are_rounded_down"),
+    ("a cap exceeded by its last charge", "ledger.py", "old.spent + nano > old.cap",
+     "old.spent >= old.cap", f"{RELEASE}::test_nothing_is_drawn_when_the_books_refuse"),
+    ("nothing is added to the balance", "ledger.py", "spent=old.spent + nano, note",
+     "spent=old.spent, note", EXACT_CAP),
+    ("the analyst's cap forgotten", "books.py", ', ("analyst", analyst)]', "]", CAPS),
+    ("the dataset's cap forgotten", "books.py", '("dataset", dataset), ', "", CAPS),
+    ("a cap lowered below what is spent", "ledger.py", "if cap < old.spent:", "if False:", CAPS),
+    ("mixed secrets on one line", "ledger.py", 'old.note not in ("", line.secret)', "False",
+     f"{LEDGER}::test_a_line_of_the_books_has_one_secret_and_new_data_a_new_line[sqlite]"),
+    ("drawn before the check", "ledger.py",
+     '            accounts = self._accounts(nano, line)\n            answer, state = draw() if draw else (None, b"")\n',  # noqa: E501
+     '            answer, state = draw() if draw else (None, b"")\n            accounts = self._accounts(nano, line)\n',  # noqa: E501
+     f"{LEDGER}::test_nothing_is_drawn_before_the_check_and_nothing_revealed_before_the_write[sqlite]"),
+    ("revealed without a commit", "store.py", 'self.rows("COMMIT")', 'self.rows("ROLLBACK")',
+     EXACT_CAP),
+    ("half a transaction kept", "store.py", 'self.rows("ROLLBACK")', 'self.rows("COMMIT")',
+     FAILED_DRAW),
+    ("a retry draws anew", "ledger.py", "WHERE e.key = ?", "WHERE e.key = ? || 'x'", RETRY),
+    ("a key serves any request", "ledger.py",
+     'if request is not None and body["request"] != request:', "if False:", RETRY),
+    ("the lock looked at too early", "ledger.py",
+     "            known = self._entry_of(key, request)\n            if known is not None:\n                return known\n            entry",  # noqa: E501
+     "            entry", f"{LEDGER}::test_two_processes_with_one_key_share_one_answer[sqlite]"),
+    ("altered entries accepted", "books.py", "if chain_hash(seq, before, text) != own:",
+     "if False:", FIND),
+    ("altered balances accepted", "store.py", "if account.seal != rows[0][3]:", "if False:", FIND),
+    ("lost accounts accepted", "ledger.py", 'if body["lines"] != self._store.lines():',
+     "if False:", FIND),
+    ("balances not recomputed", "ledger.py", "if since == 0 and found != book:", "if False:",
+     f"{LEDGER}::test_balances_are_recomputed_from_the_entries"),
+    ("overspending not noticed by verify", "books.py", "if 0 <= account[1] < account[0]:",
+     "if False:", f"{LEDGER}::test_an_entry_beyond_its_cap_is_found"),
+    ("a rolled-back ledger accepted", "ledger.py", "if kept is not None and (", "if False and (",
+     f"{LEDGER}::test_the_anchor_refuses_a_rolled_back_ledger"),
+    ("the anchor is never written", "ledger.py", "self._anchor.write(seq, head)", "pass",
+     f"{LEDGER}::test_the_anchor_refuses_a_rolled_back_ledger"),
+    ("an earlier head overwrites the anchor", "anchor.py", "[0] >= seq:", "[0] >= seq + 99:",
+     f"{LEDGER}::test_an_anchor_keeps_the_latest_head_through_torn_writes"),
+    ("a lost anchor accepted", "ledger.py", "if kept is None and seq > 0:", "if False:",
+     f"{LEDGER}::test_a_lost_anchor_must_be_trusted_anew"),
+    ("commits that do not wait for the disk", "store.py", "synchronous=FULL", "synchronous=OFF",
+     f"{LEDGER}::test_the_file_is_what_it_says"),
+    ("entries can be rewritten", "store.py", 'for change in ("UPDATE", "DELETE"):',
+     "for change in ():", f"{LEDGER}::test_entries_cannot_be_changed_or_deleted[sqlite]"),
+    ("attempts forgotten between processes", "release.py",
+     "max(earlier, ledger.attempt(outputs.digest) - 1)", "earlier",
+     f"{RELEASE}::test_attempts_are_counted_across_processes"),
+    ("attempts forgotten within a process", "certificate.py",
+     "_ATTEMPTS.get(outputs.digest, 0) + 1", "1",
+     f"{SABOTAGE}::test_three_hundred_proposals_of_equal_leakage_yield_none_below_it"),
+    ("a budget exceeded by a certificate", "certificate.py",
+     "elif nats is not None and not certificate.bound <= nats:",
+     "elif nats is not None and not certificate.bound <= 3 * nats:",
+     f"{SABOTAGE}::test_a_cheating_calibrator_cannot_make_privatize_release"),
+    ("the session's posterior stays the prior", "session.py",
+     "        self._log_posterior = posterior\n", "", SURE),
+    ("questions calibrated for the prior", "session.py",
+     "weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior",
+     "weights = self._prior + 0.0", COVER),
+    ("charges of a session halved", "session.py", "bound = bound_under(codes, weights, law)",
+     "bound = 0.5 * bound_under(codes, weights, law)", COVER),
+    ("a new world for every question", "session.py", "codes[self._world.open()]",
+     "codes[draw_world(self._prior)]", SURE),
+    ("a sure posterior answered without noise", "calibrate/posterior.py", "min(nats, 0.5 * entropy",
+     "min(nats, 2.0 * entropy", SURE),
+    ("one axis of the answer forgotten in the posterior", "session.py",
+     'mode="clip").sum(axis=1)', 'mode="clip")[:, 0]',
+     f"{SESSION}::test_the_posterior_is_exact"),
+    ("the session's cap ignored", "session.py", "if self._spent + nano > self._cap:", "if False:",
+     f"{SESSION}::test_the_session_refuses_what_does_not_fit"),
+    ("a charge under a stale posterior", "ledger.py",
+     'if old.kind == "session" and old.note != line.state:', "if False:",
+     f"{SESSION}::test_two_processes_in_one_session_cannot_charge_under_a_stale_posterior"),
+    ("the state of a session not checked", "session.py",
+     "sha256(state).hexdigest() != account.note", "False",
+     f"{SESSION}::test_a_state_that_was_changed_is_refused"),
+    ("the sealed store can be read by all", "session.py", "os.O_EXCL, 0o600", "os.O_EXCL, 0o644",
+     RESTART),
+    ("the sealed store is left behind", "session.py", "            self._store.unlink()\n", "",
+     RESTART),
+    ("the drawn world kept after the close", "session.py",
+     "        self._world = SealedValue(-1)\n", "", RESTART),
+]  # fmt: skip
+
+
+def survives(fault) -> bool:
+    """Seed a fault into a copy of the source; return whether its test still passes."""
+    _, file, old, new, test = fault
+    with tempfile.TemporaryDirectory() as folder:
+        for part in ("src", "tests", "benchmarks"):
+            shutil.copytree(ROOT / part, f"{folder}/{part}",
+                            ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+        path = Path(folder, "src/rpac", file)
+        text = path.read_text()
+        if text.count(old) != 1:
+            raise ValueError(f"{file} holds {old!r} {text.count(old)} times")
+        path.write_text(text.replace(old, new))
+        env = os.environ | {"PYTHONPATH": f"{folder}/src", "PYTHONDONTWRITEBYTECODE": "1"}
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--rootdir", folder, "-W", "error"]
+        command = [sys.executable, "-m", "pytest", *options, f"{folder}/{test}"]
+        run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        if run.returncode not in (0, 1):
+            raise RuntimeError(f"{fault[0]}: pytest could not run\n{run.stdout[-2000:]}")
+        return run.returncode == 0
+
+
+def main() -> None:
+    """Seed every fault; print what survives."""
+    numbers = [int(a) for a in sys.argv[1:]] or range(len(FAULTS))
+    alive = []
+    for i in numbers:
+        if survives(FAULTS[i]):
+            alive.append(FAULTS[i][0])
+            print(f"SURVIVES {i}: {FAULTS[i][0]}", flush=True)
+    print(f"\n## Seeded faults\n\n{len(numbers) - len(alive)} of {len(numbers)} killed", flush=True)
+    sys.exit(bool(alive))
+
+
+if __name__ == "__main__":
+    main()

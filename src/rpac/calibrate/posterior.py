@@ -1,0 +1,82 @@
+"""Noise for the posterior of a session. Proposals: the session computes what they leak itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rpac._checks import refuse
+from rpac._form import Form
+from rpac._types import Floats, Ints
+from rpac.budget import Nats
+from rpac.calibrate.closed_form import auto_pac_variances, principal
+from rpac.calibrate.methods import calibrate
+from rpac.joint import entropy
+from rpac.leakage import distinct
+from rpac.noise.grid import STEPS_PER_SIGMA, GridNoise, tabulate
+from rpac.noise.label import LabelChannel
+from rpac.noise.lattice import LatticeNoise
+from rpac.outputs import Outputs
+
+_SLACK = 1 - 2e-5
+"""Of the budget, aimed at: room for the floor under the posterior."""
+
+
+def first_aim(weights: Floats, nats: float) -> float:
+    """Return a budget to aim at, such that rounding to the grid rarely lifts the bound above."""
+    jitter = math.sqrt(float(weights @ weights) / (2 * nats)) / STEPS_PER_SIGMA
+    return nats * _SLACK * (1 - min(0.5, 3 * jitter))
+
+
+def noise_under(
+    outputs: Outputs, weights: Floats, nats: float, method: str
+) -> tuple[GridNoise | LabelChannel, Ints]:
+    """Return noise for outputs under a posterior, and the integers of all worlds."""
+    if outputs.kind != "label" and outputs.dim > 1:
+        law = posterior_auto_pac(outputs, weights, nats)
+        return law, law.encode(outputs.values)
+    posterior = outputs.under(weights)
+    method = "equilibrium" if outputs.kind == "label" else method
+    noise = calibrate(posterior, Nats(_within(posterior, nats)), method)
+    if isinstance(noise, LabelChannel):
+        return noise, outputs.values.astype(np.int64)
+    law = tabulate(posterior, noise)
+    return law, law.encode(outputs.values)
+
+
+def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> GridNoise:
+    """Return tabulated Auto-PAC noise for these weights; what it leaves out is not released."""
+    center = weights @ outputs.values
+    if outputs.dim <= len(weights):
+        shifted = (outputs.values - center) * np.sqrt(weights)[:, None]
+        spectrum, basis = np.linalg.eigh(shifted.T @ shifted)
+        rounding = len(weights) * np.finfo(float).eps * float(np.abs(outputs.values).max())
+        floor = max(1e-13 * float(spectrum[-1]), rounding**2)
+        low = int(np.searchsorted(spectrum, floor, side="right"))
+        basis, spectrum = basis[:, low:], spectrum[low:]
+    if outputs.dim > len(weights) or not spectrum.size:  # many numbers, or none that differ
+        basis, spectrum = principal(outputs.under(weights))
+    steps = np.sqrt(auto_pac_variances(spectrum, nats)) / STEPS_PER_SIGMA
+    return GridNoise(basis, center, LatticeNoise.gaussians(steps.tolist(), STEPS_PER_SIGMA))
+
+
+def _within(outputs: Outputs, nats: float) -> float:
+    """Return a budget that still needs noise: at most half of what the posterior leaves open."""
+    return min(nats, 0.5 * entropy(distinct(outputs.values, outputs.weights)[1]))
+
+
+def stacked(parts: list[Outputs]) -> Outputs:
+    """Return the outputs of several questions as one; its answer is the list of theirs."""
+    if not parts or any(part.kind == "label" for part in parts):
+        raise refuse("questions with numbers for answers", "none, or labels", "Ask labels alone.")
+    whole = Outputs(np.concatenate([part.values for part in parts], axis=1), parts[0].weights)
+    whole.statement = parts[0].statement
+    ends = np.cumsum([part.dim for part in parts])[:-1]
+
+    def rebuild(values: Floats) -> list[Any]:
+        return [part.rebuild(own) for part, own in zip(parts, np.split(values, ends), strict=True)]
+
+    whole.form = Form("batch", (), whole=False, rebuild=rebuild)
+    return whole

@@ -1,0 +1,221 @@
+"""Sessions: the exact posterior, charges that cover what is learnt, one world through restarts."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import session as long_run  # benchmarks/session.py, with smaller counts
+
+import rpac
+from rpac.calibrate.posterior import posterior_auto_pac, stacked
+from rpac.session import Session, bound_under, updated
+
+SOURCE = rpac.Worlds(list(range(16)))
+RNG = np.random.default_rng(0)
+TWO = rpac.Outputs(RNG.normal(size=(16, 2)))
+
+
+def square(x):
+    return x * x
+
+
+@pytest.fixture
+def ledger(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=5.0, dataset="numbers", analyst="ann") as books:
+        yield books
+
+
+@pytest.mark.parametrize("name", ["greedy", "random", "top-2"])
+def test_charges_cover_what_an_adaptive_analyst_learns(name):
+    lower, _, charge = long_run.conversations(name, 200)
+    assert lower <= charge <= long_run.QUESTIONS * long_run.NATS
+
+
+def test_calibrating_for_the_prior_overspends():
+    with long_run.PriorOnly():
+        lower, _, charge = long_run.conversations("top-2", 200)
+    assert lower > charge
+
+
+def test_the_posterior_is_exact():
+    law = posterior_auto_pac(TWO, TWO.weights, 0.3)
+    codes = law.encode(TWO.values)
+    prior = np.log(RNG.dirichlet(np.ones(16)))
+    noisy = codes[3] + np.array([100, -250])
+    log_q = law.log_density(((noisy - codes) * law.steps) @ law.basis.T)
+    expected = np.exp(prior + log_q) / np.exp(prior + log_q).sum()
+    assert np.exp(updated(prior, codes, noisy, law)) == pytest.approx(expected, rel=1e-9)
+    mixed = rpac.GridNoise(
+        np.eye(2), np.zeros(2),
+        (rpac.LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25]), rpac.LatticeNoise.gaussian(1.0, 2)),
+    )  # fmt: skip
+    codes = np.array([[0, 0], [1, 0], [5, 0]])
+    found = np.exp(updated(np.log([0.2, 0.3, 0.5]), codes, np.array([1, 1]), mixed))
+    assert found == pytest.approx([0.05 / 0.2, 0.15 / 0.2, 0])
+
+
+def test_labels_have_an_exact_posterior_too():
+    channel = rpac.LabelChannel.randomized_response(2, 0.75)
+    codes = np.array([[0], [1], [1]])
+    found = np.exp(updated(np.log([0.5, 0.25, 0.25]), codes, np.array([1]), channel))
+    assert found == pytest.approx([0.25, 0.375, 0.375])
+    assert bound_under(codes, np.array([0.5, 0.25, 0.25]), channel) == pytest.approx(0.130812, 1e-4)
+
+
+@pytest.mark.parametrize("method", ["auto-pac", "equilibrium"])
+def test_answers_have_the_form_of_the_mechanism(method):
+    with Session(SOURCE, 3.0, method=method) as session:
+        assert isinstance(session.ask(square, 0.2).value, int)
+        assert session.ask(lambda x: "even" if x % 2 == 0 else "odd", 0.2).value in ("even", "odd")
+        assert set(session.ask(lambda x: {"a": x, "b": x % 3}, 0.2).value) == {"a", "b"}
+        release = session.ask(lambda x: np.array([x, x % 5, 1.0]), 0.2)
+        assert release.value.shape == (3,)
+        assert release.certificate.charged
+        assert release.certificate.grade == "proved"
+        assert (release.noise_interval[0] <= release.value).all()
+        assert 0 < session.spent <= 0.8
+        assert session.remaining == pytest.approx(3 - session.spent)
+        assert "4 answers" in repr(session)
+
+
+def test_many_numbers_and_half_samples():
+    people = rpac.Subsets(RNG.normal(size=(40, 30)), worlds=20)
+    with Session(people, 2.0) as session:
+        release = session.ask(lambda x: x.mean(axis=0), 0.5)  # more numbers than worlds
+        assert release.value.shape == (30,)
+        assert 0.4 < session.spent <= 0.5
+
+
+def test_a_batch_is_one_release_calibrated_jointly():
+    questions = [lambda x: x, lambda x: np.array([x % 3, x % 5]), square]
+    with Session(SOURCE, 3.0) as session:
+        value = session.ask(questions, 0.3).value
+        assert isinstance(value[0], int)
+        assert value[1].shape == (2,)
+        assert session.spent <= 0.3
+        parts = [session._outputs(lambda x: x), session._outputs(lambda x: 2 * x)]
+        alone = [rpac.calibrate(part, 0.1, "auto-pac").power for part in parts]
+        both = stacked(parts)
+        assert posterior_auto_pac(both, both.weights, 0.2).power < sum(alone)
+        for wrong in ([], [lambda x: "label"]):
+            with pytest.raises(rpac.InputError, match="questions with numbers for answers"):
+                session.ask(wrong, 0.1)
+
+
+def test_noise_never_vanishes_when_the_posterior_is_sure():
+    """Ask one thing until the world is all but known: no zero noise, no NaN, no overspending."""
+    with Session(rpac.Worlds([0, 1, 2, 3]), 50.0) as session:
+        for _ in range(40):
+            release = session.ask(rpac.Outputs(np.eye(4)), 0.5)
+            assert release.certificate.noise["power"] > 0
+            assert np.isfinite(release.value).all()
+        assert np.exp(session._log_posterior).max() > 0.99
+        assert session._log_posterior.argmax() == session._world.open()  # one world throughout
+        one = session.ask(lambda x: x, 0.3)
+        assert one.certificate.bound <= 0.3
+        assert session.ask(lambda x: "ab"[x % 2], 0.3).certificate.bound <= 0.3
+
+
+def test_the_session_refuses_what_does_not_fit(ledger):
+    with Session(SOURCE, 0.25) as session:
+        session.ask(TWO, 0.2)
+        with pytest.raises(rpac.BudgetSpent, match="what is left for the session") as caught:
+            session.ask(TWO, 0.2)
+        assert 0 < caught.value.remaining < 0.06
+        with pytest.raises(rpac.InputError, match="outputs on the worlds of the session"):
+            session.ask(rpac.Outputs(np.eye(4)), 0.01)
+        with pytest.raises(rpac.InputError, match="outputs that differ between worlds"):
+            session.ask(lambda x: np.ones(2), 0.01)
+    draws = rpac.Draws(lambda rng: rng.normal(), clip=(-1, 1))
+    for wrong in (draws, [1, 2]):
+        with pytest.raises(rpac.InputError, match="Expected Worlds or Subsets"):
+            Session(wrong, 1.0)
+    with pytest.raises(rpac.InputError, match="Expected a ledger beside a sealed store; got none"):
+        Session(SOURCE, 1.0, store="none")
+    session = Session(SOURCE, 4.0, ledger)
+    ledger.cap(0.1, analyst="ann")
+    with pytest.raises(rpac.BudgetSpent, match="what is left for analyst 'ann'"):
+        session.ask(TWO, 0.2)
+    assert session.spent == 0
+
+
+def test_a_law_beyond_the_budget_is_not_released(monkeypatch):
+    monkeypatch.setattr("rpac.session.bound_under", lambda *a: 1.0)
+    with Session(SOURCE, 2.0) as session, pytest.raises(rpac.BudgetExceeded):
+        session.ask(TWO, 0.2)
+
+
+def test_a_session_survives_a_restart(ledger, folder):
+    store = f"{folder}/session"
+    first = Session(SOURCE, 2.0, ledger, store=store)
+    answers = [first.ask(TWO, 0.1, key=f"{i}") for i in range(5)]
+    world = first._world.open()
+    assert os.stat(store).st_mode & 0o777 == 0o600
+    del first  # the process is gone
+    again = Session(SOURCE, 2.0, ledger, store=store)
+    assert again._world.open() == world
+    assert again.spent == pytest.approx(sum(a.receipt.nats for a in answers), abs=1e-12)
+    retry = again.ask(TWO, 0.1, key="4")
+    assert (retry.value == answers[4].value).all()
+    assert retry.receipt == answers[4].receipt
+    before = again.spent
+    again.ask(TWO, 0.1)
+    assert again.spent > before
+    other = rpac.Worlds(list(range(1, 17)))
+    with pytest.raises(rpac.InputError, match="Expected the source of this session; got another"):
+        Session(other, 2.0, ledger, store=store)
+    copy = Path(store).read_text()
+    again.close()
+    assert not os.path.exists(store)
+    assert again._world.open() == -1
+    Path(store).write_text(copy)  # a copy of the sealed store does not reopen a closed session
+    with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
+        Session(SOURCE, 2.0, ledger, store=store)
+    with pytest.raises(rpac.LedgerError, match="a charge under the latest state"):
+        again.ask(TWO, 0.1)
+    ledger.verify()
+
+
+def test_two_processes_in_one_session_cannot_charge_under_a_stale_posterior(ledger, folder):
+    store = f"{folder}/session"
+    first = Session(SOURCE, 2.0, ledger, store=store)
+    second = Session(SOURCE, 2.0, ledger, store=store)
+    first.ask(TWO, 0.1)
+    with pytest.raises(rpac.LedgerError, match="a charge under the latest state of an"):
+        second.ask(TWO, 0.1)
+    Session(SOURCE, 2.0, ledger, store=store).ask(TWO, 0.1)
+
+
+def test_the_drawn_world_is_in_no_public_place(ledger, folder):
+    session = Session(SOURCE, 2.0, ledger, store=f"{folder}/session")
+    release = session.ask(TWO, 0.1)
+    public = str(release) + release._repr_html_() + repr(session) + repr(session._world)
+    assert "world" not in json.dumps(list(ledger.entries())).replace("worlds", "").replace(
+        "drawn world", ""
+    ).replace("every world", "")
+    assert "SealedValue(...)" in public
+    session.close()
+    session = Session(SOURCE, 2.0, ledger)  # without a store nothing is left to erase
+    session.close()
+    assert [e["kind"] for e in ledger.entries()][-2:] == ["session", "close"]
+
+
+def test_a_state_that_was_changed_is_refused(ledger, folder):
+    store = f"{folder}/session"
+    session = Session(SOURCE, 2.0, ledger, store=store)
+    with ledger._store.exclusive():
+        ledger._store.keep_state(session.id, np.log(np.full(16, 1 / 16)).tobytes()[::-1])
+    with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
+        Session(SOURCE, 2.0, ledger, store=store)
+
+
+def test_many_sessions_are_reopened_as_they_were(database):
+    with rpac.Ledger(database("sessions"), budget=5.0) as books:
+        session = Session(SOURCE, 1.0, books)
+        release = session.ask(TWO, 0.1, key="k")
+        assert release.receipt.nats <= 0.1
+        assert books.find("k") == release.receipt
+        session.close()
+        books.verify()
