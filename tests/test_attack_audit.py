@@ -10,7 +10,7 @@ import rpac
 from rpac import attack
 from rpac.contracts import check_attack
 
-RUNS = 8
+SEEDS = range(3)
 
 
 @pytest.fixture(scope="module", params=[(0.05, 1), (0.5, 3)], ids=str)
@@ -20,7 +20,7 @@ def victim(request):
 
 @pytest.mark.parametrize("fault", bench.FAULTS)
 def test_planted_faults_raise_the_alarm_and_clean_releases_do_not(victim, fault):
-    reports = [victim.audit(fault, seed) for seed in range(2 if fault == "clean" else 1, RUNS, 3)]
+    reports = [victim.audit(fault, seed) for seed in SEEDS]
     assert {report.alarm for report in reports} == {fault != "clean"}
     assert all("ALARM" in str(report) for report in reports if report.alarm)
 
@@ -33,7 +33,7 @@ def test_low_bits_of_a_plain_float_sum():
 
 def test_a_release_carries_what_an_audit_needs():
     people = rpac.Subsets(np.random.default_rng(0).normal(size=(60, 2)), worlds=64)
-    release = rpac.privatize(lambda x: x.mean(axis=0), people, 0.5)
+    release = rpac.privatize(lambda x: x.mean(axis=0), people, 0.5, method="auto-pac")
     report = rpac.audit(release, games=4_000)
     assert not report.alarm
     assert report.limit == release.certificate.bound
@@ -199,6 +199,18 @@ def test_report_and_picture():
         assert len(figure.axes[0].get_yticks()) == len(report.findings)
     legend = [t.get_text() for t in loud.plot().axes[0].get_legend().get_texts()]
     assert legend == ["certificate", "budget", "beyond the claim"]
+
+
+def test_outputs_that_say_nothing_and_outputs_too_large_to_play():
+    flat = rpac.Outputs(np.ones((8, 2)))
+    names = ["bayes", "decoder", "precision", "failure"]
+    report = rpac.audit((flat, np.eye(2).tolist()), names, games=1_000)
+    assert report.lower == 0.0
+    sure = rpac.audit((flat, np.eye(2)), [attack.Inference([1] * 8), *names], games=1_000)
+    assert len(sure.plot().axes[0].get_yticks()) == 5
+    wide = rpac.Outputs(np.zeros((2, 10_000)))
+    with pytest.raises(rpac.InputError, match="Expected at most 13421 games of this size; got"):
+        rpac.audit((wide, lambda n, rng: np.zeros((n, 10_000))))
 
 
 def test_pool_membership_is_shown_and_never_alarms():

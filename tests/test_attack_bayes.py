@@ -85,6 +85,27 @@ def test_every_law_gives_the_posterior_of_its_density():
     assert post(product, released) == pytest.approx(raw / raw.sum(axis=1, keepdims=True), abs=1e-9)
 
 
+def test_dropped_directions_and_tables_are_fitted_too():
+    outputs = rpac.Outputs(np.random.default_rng(1).normal(size=(30, 2)))
+    line = rpac.GaussianNoise.on([[1.0], [0.0]], [4.0], drop=True)
+
+    def dropped(worlds, rng):
+        y = np.tile(outputs.center, (len(worlds), 1))
+        y[:, 0] = outputs.values[worlds, 0] + 0.7 * line.sample(len(worlds), rng)[:, 0]
+        return y
+
+    weak = rpac.audit((outputs, line), ["bayes"], released=dropped, games=8_000)
+    assert "fitted law" in weak.findings[0].note
+    assert weak.alarm
+    axis = rpac.LatticeNoise(0.1, np.arange(-30, 31), np.full(61, 1 / 61))
+    box = rpac.GridNoise(np.eye(2), np.zeros(2), (axis, axis))
+
+    def off_the_box(worlds, rng):
+        return outputs.values[worlds] + rng.normal(0, 0.5, size=(len(worlds), 2))
+
+    assert rpac.audit((outputs, box), ["bayes"], budget=0.5, released=off_the_box).alarm
+
+
 def test_membership_posteriors_agree_with_the_trusted_ones(outputs):
     noise = rpac.calibrate(outputs, 0.5, "auto-pac")
     play = attack.Play(attack.Game(outputs, noise), 1_000)
@@ -103,6 +124,9 @@ def test_success_on_the_worst_unit_lies_below_its_bound(outputs):
     assert first["low"] <= bound[first["unit"]]
     assert first["high"] >= bound.max() - 0.05
     assert first["unit"] in np.argsort(-bound)[:3]
+    leakage = report.findings[0].detail["leakage"]
+    assert leakage.shape == (40,)
+    assert leakage.argmax() == first["unit"]
     curve = report.roc
     assert (np.diff(curve.tpr[:, 0]) >= 0).all()
     assert (curve.tpr[:, 2] >= curve.fpr[:, 1]).all()

@@ -20,7 +20,8 @@ from rpac.curves import compare as side_by_side
 from rpac.errors import LedgerError
 from rpac.noise.grid import tabulate
 from rpac.noise.label import LabelChannel
-from rpac.release import Release, privatize
+from rpac.release import privatize
+from rpac.reveal import Release
 from rpac.simulate import simulate
 
 if TYPE_CHECKING:

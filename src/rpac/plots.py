@@ -98,17 +98,18 @@ def sandwich(audit: Audit) -> Any:
     axes = figure.subplots()
     for place, f in enumerate(found):
         color = "tab:red" if f.attack in audit.alarms else "tab:blue"
-        prior = 0.5 if f.prior is None else f.prior
-        known = f.measure == "nats"
-        reached = f.estimate if known else float(success_to_nats(f.estimate, prior))
-        axes.plot([f.nats, max(reached, f.nats)], [place, place], color=color, linewidth=2)
-        axes.plot(max(reached, 0.0), place, "o", color=color, markersize=6)
+        reached = f.estimate if f.measure == "nats" else 0.0
+        if f.prior is not None and f.prior < 1:
+            reached = float(success_to_nats(f.estimate, f.prior))
+        reached = max(reached, f.nats)  # a success rate may understate what its log score shows
+        axes.plot([f.nats, reached], [place, place], color=color, linewidth=2)
+        axes.plot(reached, place, "o", color=color, markersize=6)
         axes.plot(f.nats, place, "|", color=color, markersize=14)
     for name, style in (("certificate", "-"), ("budget", "--")):
         if name in audit.claims:
             axes.axvline(audit.claims[name], color="0.2", linestyle=style, label=name)
     if audit.limit is not None:
-        between = "beyond the claim" if audit.alarm else "the truth lies here"
+        between = "the truth lies here" if audit.lower <= audit.limit else "beyond the claim"
         ends = sorted([audit.lower, audit.limit])
         axes.axvspan(*ends, color="0.85", zorder=0, label=between)
     axes.set_yticks(range(len(found)), [f.attack for f in found])

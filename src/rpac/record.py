@@ -16,7 +16,7 @@ from rpac._checks import refuse
 from rpac._types import Json
 from rpac.certificate import Certificate
 from rpac.errors import CertificateError
-from rpac.release import Release
+from rpac.reveal import Release
 from rpac.sealed import publish
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from rpac.certificate import Certificate, certify
 from rpac.membership import on_a_person
 from rpac.noise.base import Noise
 from rpac.noise.label import LabelChannel
-from rpac.release import Release
+from rpac.reveal import Release
 
 ATTACKS: dict[str, Callable[[], Attack]] = {
     "bayes": Bayes,

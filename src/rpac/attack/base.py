@@ -30,6 +30,7 @@ from rpac.outputs import Outputs
 STUDY = 0.3
 """Share of the games that attacks may learn from; the others judge them."""
 _PICKING = 2_000
+_MOST_NUMBERS = 1 << 27
 MISSING = {
     "density": "the noise's log density (pass a noise, a covariance or (sampler, log_density))",
     "masks": "who is in which world (simulate a Subsets, or set outputs.masks, (worlds, units))",
@@ -131,6 +132,11 @@ class Game:
         """Return n games; recorded ones as they are."""
         if isinstance(self._released, tuple):
             return self._recorded(*self._released)
+        if n * self.outputs.dim > _MOST_NUMBERS:
+            raise refuse(
+                f"at most {_MOST_NUMBERS // self.outputs.dim} games of this size", n,
+                "Play fewer, or audit a projection of the outputs.",
+            )  # fmt: skip
         rng = np.random.default_rng(seed)
         worlds = rng.choice(len(self.outputs.weights), size=n, p=self.outputs.weights)
         return Games(worlds, self.answer(worlds, rng))

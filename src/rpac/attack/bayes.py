@@ -93,7 +93,8 @@ class Membership(Attack):
     """Who is in the drawn world: success and nats on the most exposed unit, found on study games.
 
     Detail: `worst` (the units that study games show as most exposed, with success, its limits and
-    estimated nats on judging games) and `roc` of the first of them.
+    estimated nats on judging games), `roc` of the first of them, and `leakage`, the estimated nats
+    on every unit, from study games.
     """
 
     name = "membership"
@@ -106,7 +107,9 @@ class Membership(Attack):
         study = play.study[:_RANKING]
         early = membership(play, play.decoder, study, open_units)
         seen = masks[study.worlds][:, open_units]
-        order = np.argsort(-_unit_gains(early, seen, prior[open_units]).mean(axis=0))[:_SHOWN]
+        leakage = np.zeros(masks.shape[1])
+        leakage[open_units] = _unit_gains(early, seen, prior[open_units]).mean(axis=0)
+        order = np.argsort(-leakage[open_units])[:_SHOWN]
         units = open_units[order]
         late = membership(play, play.decoder, play.judge, units)
         truth = masks[play.judge.worlds][:, units]
@@ -119,7 +122,7 @@ class Membership(Attack):
         nats = max(found.nats, mean_limits(gains[:, 0], *least, delta / 2)[0])
         bands = clopper_pearson(hits, len(late), delta)
         worst = [
-            {"unit": int(unit), "success": hits[i] / len(late), "low": float(bands[0][i]),
+            {"unit": int(unit), "success": float(hits[i] / len(late)), "low": float(bands[0][i]),
              "high": float(bands[1][i]), "nats": float(gains[:, i].mean())}
             for i, unit in enumerate(units)
         ]  # fmt: skip
@@ -127,7 +130,7 @@ class Membership(Attack):
         note = f"unit {u}, most exposed of {masks.shape[1]} on study games"
         return Finding(
             self.name, "success", found.estimate, found.low, found.high, max(nats, 0.0), blind,
-            person=True, note=note, detail={"worst": worst, "roc": curve},
+            person=True, note=note, detail={"worst": worst, "roc": curve, "leakage": leakage},
         )  # fmt: skip
 
 

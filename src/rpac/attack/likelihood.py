@@ -90,10 +90,10 @@ def _density_logits(y: Floats, values: Floats, log_density: Callable[[Floats], A
 
 def _gaussian_logits(y: Floats, points: Floats, variances: Floats) -> Floats:
     """Return the log density of (n, k) points under Gaussians at (m, k) points, (n, m)."""
-    pull, own = points / variances, np.square(points) / variances + np.log(variances)
-    return np.asarray(
-        y @ pull.T - 0.5 * (np.square(y) @ (1.0 / variances).T) - 0.5 * own.sum(axis=1)
-    )
+    own = np.square(points) / variances + np.log(variances)
+    both = np.concatenate([y, -0.5 * np.square(y), np.full((len(y), 1), -0.5)], axis=1)
+    terms = np.concatenate([points / variances, 1.0 / variances, own.sum(axis=1)[:, None]], axis=1)
+    return np.asarray(both @ terms.T)
 
 
 def released_points(outputs: Outputs, noise: Any) -> Floats:
@@ -175,16 +175,19 @@ def posteriors(decoder: Decoder, weights: Floats, released: Floats) -> Iterator[
     them; one that no world explains leaves the prior as it was.
     """
     log_p, failures = np.log(weights), decoder.failures
-    failed = np.zeros_like(weights) if failures is None else np.log(failures)
-    fine = np.zeros_like(weights) if failures is None else np.log1p(-failures)
+    failed = log_p if failures is None else log_p + np.log(failures)
+    fine = log_p if failures is None else log_p + np.log1p(-failures)
     for rows in blocks(len(released), 2 * len(weights)):
         y = released[rows]
         plain = np.asarray(np.isfinite(y).all(axis=1))
-        logits = decoder.logits(np.where(plain[:, None], y, 0.0)) + fine
-        plain &= np.isfinite(logits.max(axis=1))
-        logits = log_p + np.where(plain[:, None], logits, failed)
-        post = np.exp(logits - logits.max(axis=1, keepdims=True))
-        yield rows, post / post.sum(axis=1, keepdims=True)
+        post = decoder.logits(y if plain.all() else np.where(plain[:, None], y, 0.0)) + fine
+        post[~plain] = failed
+        top = post.max(axis=1, keepdims=True)
+        post[~np.isfinite(top[:, 0])] = log_p
+        post -= np.where(np.isfinite(top), top, log_p.max())
+        np.exp(post, out=post)
+        post /= post.sum(axis=1, keepdims=True)
+        yield rows, post
 
 
 def log_gain(posterior: Floats, prior: Floats) -> Floats:
