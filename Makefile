@@ -12,7 +12,7 @@ SKIPPED = $(if $(wildcard /usr/lib/postgresql/*/bin/initdb)$(shell command -v in
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python examples/mean_income.py
+	sh examples/demo.sh $(abspath $(BIN)) demo
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= --durations=10
@@ -25,6 +25,8 @@ lint: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/sql.py
+	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/test_cli.py -k thousand
 	$(BIN)/python benchmarks/attack.py
 	for part in ledger release session faults; do $(BIN)/python benchmarks/$$part.py || exit 1; done
 

@@ -18,13 +18,26 @@ VALUES = (
     "true", "false", "☂", "\u202e", "é" * 300, "../../etc", "/nonexistent/x.db", "0.1,0.3", ",,",
     "0.1;", "4", "8", "2", "3", "postgresql://", "://", "'; --", "$(id)", "%s%n", "{file}", "\\",
 )  # fmt: skip
-WORST = ("--sql", "--statistic", "--command")
+NEARLY = (
+    "plan FILE --unit id --worlds 4 --method auto-pac --statistic mean(pay)",
+    "release FILE --unit id --worlds 4 --method auto-pac --statistic count(pay) --out o.json",
+    "release FILE --unit rows --worlds 4 --method auto-pac --statistic mean(pay) --ledger l.db",
+    "compare FILE --unit id --worlds 4 --methods auto-pac --budgets 0.3 --statistic mean(pay)",
+    "ledger l.db --cap 3 --dataset staff",
+    "verify o.json --ledger l.db",
+    "report o.json --out r.html",
+)
 
 
 def lines(seed, count, files):
     """Yield command lines; `files` are paths that exist."""
     rng = random.Random(seed)
     for _ in range(count):
+        if rng.random() < 0.15:
+            words = rng.choice(NEARLY).replace("FILE", files[0]).split()
+            words[rng.randrange(len(words))] = rng.choice(VALUES + OPTIONS)
+            yield words
+            continue
         words = [rng.choice(COMMANDS)] if rng.random() < 0.97 else []
         if rng.random() < 0.6:
             words.append(rng.choice(files))

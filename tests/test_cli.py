@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 unit = "staff.id"
 worlds = 8
 ledger = "books.db"
-cap = 5.0
+cap = 1.0
 public = ["staff.dept"]
 links = { "bonus.id" = "staff.id" }
 [tables]
@@ -63,7 +63,7 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     assert (code, err) == (0, "")
     assert "+- sampling" in out
     assert "at most 0.5 nats" in out
-    assert "left       5 nats now, at least 4.5 after" in out
+    assert "left       1 nats now, at least 0.5 after" in out
     record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
     words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
     code, out, err = call(*words, "--sealed-report", sealed)
@@ -74,7 +74,7 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     first = json.loads(record.read_text())
     code, again, _ = call(*words, "--json")
     assert json.loads(again)["value"] == first["value"]  # the same key: the same answer, free
-    assert json.loads(again)["remaining"] == first["remaining"] > 4.4
+    assert json.loads(again)["remaining"] == first["remaining"] > 0.4
     books = folder / "books.db"
     assert call("verify", record, "--ledger", books)[0] == 0
     assert call("verify", books)[1].startswith("The ledger is whole: ")
@@ -82,11 +82,11 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
     entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert any(entry.get("key") == "k1" for entry in entries)
-    code, _, err = call("release", *project, "--sql", sql, "--budget", "4.9")
+    code, _, err = call("release", *project, "--sql", sql, "--budget", "0.6")
     assert code == 1
     assert "what is left" in err
     assert "rpac ledger LEDGER --cap NATS" in err
-    code, out, _ = call("plan", *project, "--sql", sql, "--budget", "4.9")
+    code, out, _ = call("plan", *project, "--sql", sql, "--budget", "0.6")
     assert "does not fit" in out
     damaged = first | {"certificate": first["certificate"].replace("proved", "proven")}
     record.write_text(json.dumps(damaged).replace("0.5", "0.6"))

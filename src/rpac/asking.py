@@ -40,6 +40,12 @@ class Ask:
             "worlds": len(self.source.masks),
         }
 
+    def named(self, worst: list[Json]) -> list[Json]:
+        """Return exposed units under their own names; sealed."""
+        database = getattr(self.mechanism, "database", None)
+        names = self.source.units if database is None else database.unit_names()
+        return [row | {"unit": str(names[row["unit"]])} for row in worst]
+
 
 def prepare(given: Question, *, books: bool) -> Ask:
     """Return the question that the options of a command ask.

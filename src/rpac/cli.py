@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import typer
 
+from rpac.errors import ExactRelease, RpacError
 from rpac.options import (
     Attacking,
     Books,
@@ -116,7 +118,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; return its exit code. No traceback reaches a user."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        found = _command()(args=words, standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExactRelease)  # a release without noise is refused
+            found = _command()(args=words, standalone_mode=False)
         return found if found in (0, 1, 2) else 0 if found is None else 1
     except SystemExit as stop:
         return stop.code if stop.code in (0, 1, 2) else 1
@@ -134,11 +138,13 @@ def _explain(error: Exception, words: list[str]) -> int:
             return 2
         shown = getattr(error, "format_message", lambda: str(error))()
         return _fail(words, type(error).__name__, f"{shown} Try `rpac --help`.", 2)
-    from rpac.errors import RpacError
     from rpac.words import advice
 
     if isinstance(error, RpacError):
         return _fail(words, type(error).__name__, f"{error} {advice(error)}".strip(), 1)
+    if isinstance(error, OSError):
+        reason = f"Expected files that can be read and written; got: {error.strerror}. "
+        return _fail(words, type(error).__name__, reason + "Check the path.", 1)
     if os.environ.get("RPAC_DEBUG"):
         raise error
     text = f"rpac failed with a {type(error).__name__}. Its text is withheld, since it may quote "

@@ -20,7 +20,6 @@ from rpac.curves import compare as side_by_side
 from rpac.errors import LedgerError
 from rpac.noise.grid import tabulate
 from rpac.noise.label import LabelChannel
-from rpac.outputs import Outputs
 from rpac.release import privatize
 from rpac.reveal import Release
 from rpac.simulate import simulate
@@ -70,13 +69,18 @@ def _books_exist(given: Question) -> bool:
     )
 
 
-def _planned(ask: Ask, outputs: Outputs | None = None) -> planning.Plan:
-    outputs = outputs or simulate(ask.source, ask.mechanism)
+def _planned(ask: Ask, made: Release | None = None) -> planning.Plan:
+    """Return the plan, from the noise of a release where there is one."""
+    noise = None
+    if made is not None and made.sealed is not None:
+        outputs, noise = made.sealed
+    else:
+        outputs = simulate(ask.source, ask.mechanism)
     left = None if ask.ledger is None else ask.ledger.remaining
     full = planning.full_answer(ask.source, ask.mechanism)
     if full is not None and full.size != outputs.dim:
         full = None
-    return planning.plan(outputs, ask.budget, ask.method, full=full, left=left)
+    return planning.plan(outputs, ask.budget, ask.method, noise=noise, full=full, left=left)
 
 
 def _left(remaining: tuple[float, float] | None) -> list[str]:
@@ -96,21 +100,23 @@ def release(given: Releasing) -> Result:
     )
     left = None if ask.ledger is None else ask.ledger.remaining
     found = _attacked(made) if given.audit or given.sealed_report else None
-    planned = _planned(ask).to_dict() if given.report or given.sealed_report or given.out else None
+    planned = (
+        _planned(ask, made).to_dict() if given.report or given.sealed_report or given.out else None
+    )
     body = records.record(
         made, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
     )
-    _write(given, body, made, found)
+    _write(given, body, made, [] if found is None else ask.named(found.worst_units))
     lines = [
         _answer_text(body["answer"]),
         "",
         body["meaning"],
         "",
         str(made.certificate),
-        "" if made.receipt is None else f"{'booked':>19}  {made.receipt}",
+        *([f"{'booked':>19}  {made.receipt}"] if made.receipt else []),
         f"{'left':>19}  {left:.6g} nats" if left is not None else "no books were kept",
     ]
-    return Result("\n".join(line for line in lines if line is not None), body)
+    return Result("\n".join(lines), body)
 
 
 def _attacked(made: Release) -> Audit | None:
@@ -118,7 +124,7 @@ def _attacked(made: Release) -> Audit | None:
     return None if made.sealed is None else attack(made)
 
 
-def _write(given: Releasing, body: Json, made: Release, found: Audit | None) -> None:
+def _write(given: Releasing, body: Json, made: Release, worst: list[Json]) -> None:
     from rpac.report import render
 
     if given.out:
@@ -126,7 +132,6 @@ def _write(given: Releasing, body: Json, made: Release, found: Audit | None) -> 
     if given.report:
         Path(given.report).write_text(render(body, made.certificate), encoding="utf-8")
     if given.sealed_report:
-        worst = [] if found is None else found.worst_units
         text = render(body, made.certificate, worst=worst)
         Path(given.sealed_report).write_text(text, encoding="utf-8")
 

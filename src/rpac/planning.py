@@ -58,6 +58,7 @@ def plan(
     budget: Any,
     method: str | Calibrator = "equilibrium",
     *,
+    noise: Noise | LabelChannel | None = None,
     full: Any = None,
     left: float | None = None,
 ) -> Plan:
@@ -67,13 +68,15 @@ def plan(
         outputs: From `simulate`.
         budget: As for `privatize`.
         method: As for `privatize`.
+        noise: The noise, if it is known already.
         full: (d,) answer on the whole table, for the sampling error; the mean of worlds otherwise.
         left: Nats left in the books.
     """
     limit = as_budget(budget)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExactRelease)
-        noise = calibrate(outputs, limit, method)
+    if noise is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExactRelease)
+            noise = calibrate(outputs, limit, method)
     nats = limit.nats(outputs.entropy)
     return Plan(
         nats=nats,

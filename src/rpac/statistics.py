@@ -13,6 +13,7 @@ from rpac import frames
 from rpac._checks import array, in_range, number, refuse
 from rpac._form import Form, flatten
 from rpac._types import Floats
+from rpac.errors import RpacError
 from rpac.source import Source, Subsets
 
 Columns = dict[str, Floats]
@@ -259,7 +260,9 @@ def parse(text: str) -> Statistic:
     """
     try:
         found = _built(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, TypeError, KeyError, RecursionError, MemoryError, UnicodeError):
+    except RpacError:
+        raise
+    except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, MemoryError):
         found = None
     if not isinstance(found, Statistic):
         raise refuse(

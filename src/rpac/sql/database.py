@@ -97,6 +97,11 @@ class Database:
 
         return Query(self, sql)
 
+    def unit_names(self) -> list[Any]:
+        """Return the units' own names, by number."""
+        rows = self.connection.execute("SELECT k FROM pool.__units ORDER BY u").fetchall()
+        return [row[0] for row in rows]
+
     def version(self) -> str:
         """Return a hash of all rows: a changed table is a new secret."""
         parts: list[str] = []
