@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -148,9 +147,9 @@ def privatize(
         return answer(outputs, law, numbers) | {"certificate": made.to_json()}, b""
 
     if ledger is None:
-        return replace(reveal(outputs, draw()[0], made, None), sealed=(outputs, law))
+        return reveal(outputs, draw()[0], made, None, law)
     receipt = ledger.spend(charge(made), key=key, request=request, line=line, draw=draw)
-    return replace(reveal(outputs, receipt.answer, made, receipt), sealed=(outputs, law))
+    return reveal(outputs, receipt.answer, made, receipt, law)
 
 
 def _law(outputs: Outputs, budget: Any, method: str | Calibrator) -> GridNoise | LabelChannel:

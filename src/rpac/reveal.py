@@ -69,8 +69,17 @@ def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> 
     return stored
 
 
-def reveal(outputs: Outputs, stored: Json, made: Certificate, receipt: Receipt | None) -> Release:
-    """Return the release that is stored: the same for the first call and for every retry."""
+def reveal(
+    outputs: Outputs,
+    stored: Json,
+    made: Certificate,
+    receipt: Receipt | None,
+    law: GridNoise | LabelChannel | None = None,
+) -> Release:
+    """Return the release that is stored: the same for the first call and for every retry.
+
+    The law, where it is known, is kept beside it, sealed, for audits.
+    """
     numbers = np.array(stored["numbers"])
     intervals: list[Any] = [None, None]
     for i, name in enumerate(("noise", "sampling") if "noise" in stored else ()):
@@ -81,4 +90,5 @@ def reveal(outputs: Outputs, stored: Json, made: Certificate, receipt: Receipt |
             outputs.rebuild(side, beside=numbers)
             for side in ((np.floor(low), np.ceil(high)) if whole else (low, high))
         )
-    return Release(outputs.rebuild(numbers), made, receipt, *intervals)
+    sealed = None if law is None else (outputs, law)
+    return Release(outputs.rebuild(numbers), made, receipt, intervals[0], intervals[1], sealed)
