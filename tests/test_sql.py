@@ -120,6 +120,28 @@ SINGLE = {
     "filter": ("SELECT count(*) FILTER (WHERE age > 40) FROM staff", False, [1]),
     "dates": ("SELECT max(since), min(since) FROM staff WHERE age < 50", True, [0, 0]),
     "whole sums": ("SELECT sum(age) FROM staff WHERE age > 30", True, [1]),
+    "an outer join's condition ties only its own table": (
+        "SELECT avg(v.cost) FROM staff s CROSS JOIN visit v "
+        "LEFT JOIN codes c ON c.code = v.code AND s.id = v.visitor",
+        False,
+        [0],
+    ),
+    "a key that may be missing names no unit": (
+        "SELECT avg(n) FROM (SELECT v.visitor, count(*) AS n FROM staff s "
+        "LEFT JOIN visit v ON s.id = v.visitor AND v.cost > 90 GROUP BY v.visitor)",
+        False,
+        [1],
+    ),
+    "left join of the same unit": (
+        "SELECT count(*), count(cost) FROM staff LEFT JOIN visit ON id = visitor AND cost > 30",
+        True,
+        [1, 1],
+    ),
+    "a union of totals": (
+        "SELECT sum(n) FROM (SELECT count(*) AS n FROM staff UNION ALL SELECT count(*) FROM visit)",
+        False,
+        [1],
+    ),
     "limited": (
         "SELECT sum(salary) FROM (SELECT salary FROM staff ORDER BY salary, id LIMIT 5)",
         False,
@@ -279,6 +301,28 @@ REFUSED = {
     "root": ("SELECT sqrt(count(*)) FROM staff", "grow alike .* a function of totals"),
     "string of totals": (
         "SELECT sum(t) + string_agg(t, '') FROM (SELECT count(*) t FROM staff GROUP BY dept)",
+        "Expected",
+    ),
+    "union of rows": (
+        "SELECT count(*) FROM (SELECT id FROM staff UNION ALL SELECT visitor FROM visit)",
+        "rows that belong to one unit each",
+    ),
+    "distinct rows": (
+        "SELECT count(*) FROM (SELECT DISTINCT age, dept FROM staff)",
+        "rows that belong to one unit each",
+    ),
+    "mixed union": (
+        "SELECT count(*) AS n FROM staff UNION ALL SELECT avg(age) FROM staff",
+        "a union of totals with something else",
+    ),
+    "tied by an outer join": (
+        "SELECT count(*) FROM staff s CROSS JOIN visit v "
+        "LEFT JOIN codes c ON c.code = v.code AND s.id = v.visitor",
+        "got a join of several units",
+    ),
+    "recursion": (
+        "WITH RECURSIVE t AS (SELECT age AS n FROM staff UNION ALL SELECT n - 1 FROM t "
+        "WHERE n > 60) SELECT count(n) FROM t",
         "Expected",
     ),
     "offset": ("SELECT avg(age) FROM staff LIMIT 1 OFFSET 1", "Expected no OFFSET"),

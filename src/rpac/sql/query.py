@@ -47,7 +47,10 @@ class Query:
         self.labels, types = self._described()
         root = build_scope(tree)
         assert root is not None
-        analysis = Analysis(database, root)
+        try:
+            analysis = Analysis(database, root)
+        except RecursionError:
+            raise refuse("a query without recursion", "a recursive one", "Unroll it.") from None
         self._refuse_rows(analysis)
         self.declared = self._declare(tree)
         self.keys, self.measures = self._columns(analysis, tree, types)
