@@ -420,8 +420,7 @@ def big(where, entries=1_000_000):
         head, body = ledger._head(), None
         for i in range(entries):
             accounts = ledger._accounts(UNIT, rpac.books.Line("v" * 64, "s" * 64))
-            for account in accounts:
-                ledger._store.put(account)
+            ledger._store.put(*accounts)
             body = {
                 "nano": UNIT, "key": f"{i}", "request": "", "dataset": "", "version": "v" * 64,
                 "secret": "s" * 64, "analyst": "", "session": "", "answer": None,

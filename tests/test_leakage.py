@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rpac
 from rpac import leakage
+from rpac.leakage import axis_log_det, grid_kernel, log_det
 from rpac.oracles import problems
 
 
@@ -220,3 +221,21 @@ def test_codes_outside_the_box_are_refused():
     box = (np.array([-5]), np.array([5]))
     with pytest.raises(rpac.InputError, match="Expected codes inside the public box; got codes"):
         leakage.open_bound(np.array([[9]]), law, rpac.GaussianReference([0.0], [[1.0]]), box, 0.1)
+
+
+def test_the_diagonal_alone_is_never_below_the_log_determinant():
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        weights = rng.dirichlet(np.ones(30))
+        outputs = rpac.Outputs(rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3)), weights)
+        for noise, same in (
+            (rpac.GaussianNoise(np.diag(rng.uniform(0.1, 9, 3))), False),
+            (rpac.calibrate(outputs, 0.3, "proportional"), True),
+        ):
+            law = rpac.tabulate(outputs, noise)
+            points, kernel = law.encode(outputs.values) / law.scales, grid_kernel(law)
+            diagonal = axis_log_det(points, weights, kernel)
+            whole = log_det(points, weights, kernel)
+            assert diagonal >= whole - 1e-12
+            assert not same or diagonal == pytest.approx(whole, rel=1e-4)
+    assert axis_log_det(1e9 * points, weights, kernel) == math.inf

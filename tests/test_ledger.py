@@ -5,6 +5,7 @@ import json
 import math
 import os
 import sqlite3
+import sys
 import threading
 from fractions import Fraction
 
@@ -371,21 +372,23 @@ def test_a_turn_without_its_file_is_only_unfair(folder):
     turns.close()
 
 
-def test_a_database_that_cannot_be_durable_is_refused(folder, database, monkeypatch):
+def test_a_database_that_cannot_be_durable_or_reached_is_refused(folder, monkeypatch):
     with pytest.raises(rpac.LedgerError, match="got a OSError|got a OperationalError"):
         rpac.Ledger(":memory:", budget=1.0, anchor=f"{folder}/head")
     with pytest.raises(rpac.LedgerError, match="got a OperationalError"):
         rpac.Ledger("postgresql://rpac@127.0.0.1:1/none", budget=1.0)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(rpac.LedgerError, match="Expected the `postgres` extra; got none"):
+        rpac.Ledger("postgresql://rpac@127.0.0.1/none", budget=1.0)
+
+
+def test_a_server_that_does_not_synchronise_is_refused(database):
     store = rpac.Ledger(database("unsafe"), budget=1.0)._store
     real = store.rows
     store.rows = lambda sql, *v: [("off",)] if sql == "SHOW fsync" else real(sql, *v)
     store.close()
     with pytest.raises(rpac.LedgerError, match="got a OSError"), store.reading():
         pass
-    store._db.close()
-    monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(rpac.LedgerError, match="Expected the `postgres` extra; got none"):
-        rpac.Ledger("postgresql://rpac@127.0.0.1/none", budget=1.0)
 
 
 @pytest.mark.parametrize(

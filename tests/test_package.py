@@ -57,16 +57,16 @@ def test_the_trusted_core_is_small():
     names = TRUSTED + BESIDE + BOOKS + STORES
     lines = {name: code_lines((ROOT / "src/rpac" / name).read_text()) for name in names}
     assert sum(lines[name] for name in TRUSTED) <= 1_000
-    assert sum(lines[name] for name in BOOKS) <= 800
+    assert sum(lines[name] for name in BOOKS) <= 820
     assert sum(lines[name] for name in STORES) <= 250
-    assert sum(lines.values()) <= 2_150
+    assert sum(lines.values()) <= 2_200
 
 
 def test_the_trusted_core_is_the_one_whose_coverage_is_demanded():
     makefile = (ROOT / "Makefile").read_text()
     listed = re.search(r"TRUSTED = ([^\n]+)", makefile).group(1)
     assert sorted(listed.split(",")) == sorted(
-        f"src/rpac/{name}" for name in TRUSTED + BESIDE + BOOKS
+        f"src/rpac/{name}" for name in TRUSTED + BESIDE + BOOKS + STORES
     )
 
 

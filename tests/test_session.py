@@ -10,6 +10,7 @@ import session as long_run  # benchmarks/session.py, with smaller counts
 
 import rpac
 from rpac.calibrate.posterior import posterior_auto_pac, stacked
+from rpac.sealed import SealedValue
 from rpac.session import Session, bound_under, updated
 
 SOURCE = rpac.Worlds(list(range(16)))
@@ -173,6 +174,9 @@ def test_a_session_survives_a_restart(ledger, folder):
     Path(store).write_text(copy)  # a copy of the sealed store does not reopen a closed session
     with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
         Session(SOURCE, 2.0, ledger, store=store)
+    with pytest.raises(rpac.LedgerError, match="Expected an open session; got a closed one"):
+        again.ask(TWO, 0.1)
+    again._world = SealedValue(world)  # the books know it is closed, whatever the process thinks
     with pytest.raises(rpac.LedgerError, match="a charge under the latest state"):
         again.ask(TWO, 0.1)
     ledger.verify()
@@ -200,6 +204,10 @@ def test_the_drawn_world_is_in_no_public_place(ledger, folder):
     session = Session(SOURCE, 2.0, ledger)  # without a store nothing is left to erase
     session.close()
     assert [e["kind"] for e in ledger.entries()][-2:] == ["session", "close"]
+    session = Session(SOURCE, 2.0)
+    session.close()
+    with pytest.raises(rpac.LedgerError, match="Expected an open session; got a closed one"):
+        session.ask(TWO, 0.1)
 
 
 def test_a_state_that_was_changed_is_refused(ledger, folder):

@@ -154,12 +154,11 @@ class Ledger:
                 "version": line.version, "secret": line.secret, "analyst": self.analyst,
                 "session": line.session, "answer": answer,
             }  # fmt: skip
-            for account in accounts:
-                if account.kind == "session":
-                    self._store.keep_state(line.session, state)
-                    body["state"] = sha256(state).hexdigest()
-                    account = replace(account, note=body["state"])
-                self._store.put(account)
+            if line.session:
+                self._store.keep_state(line.session, state)
+                mark = body["state"] = sha256(state).hexdigest()
+                accounts = [replace(a, note=mark) if a.kind == "session" else a for a in accounts]
+            self._store.put(*accounts)
             return body
 
         return self._receipt(self.record("spend", change, key, request))
@@ -241,7 +240,7 @@ class Ledger:
         """Nats left for this dataset and this analyst."""
         with self._store.reading():
             own = (("ledger", ""), ("dataset", self.dataset), ("analyst", self.analyst))
-            accounts = [self._store.account(*name) for name in own]
+            accounts = self._store.accounts(list(own))
         return min(a.cap - a.spent for a in accounts if a.cap is not None) / NANO
 
     def accounts(self) -> list[Json]:
@@ -316,7 +315,7 @@ class Ledger:
     def _accounts(self, nano: int, line: Line) -> list[Account]:
         """Return the accounts that a charge falls on, charged; or refuse."""
         names = charged_names(self.dataset, line.version, self.analyst, line.session)
-        accounts = [self._store.account(*name) for name in names]
+        accounts = self._store.accounts(names)
         for old in accounts:
             if old.cap is not None and old.spent + nano > old.cap:
                 left = old.cap - old.spent

@@ -123,6 +123,8 @@ class Session:
             BudgetSpent: If the charge does not fit into what is left.
             BudgetExceeded: If no noise was found that meets the budget.
         """
+        if self._world.open() < 0:
+            raise refuse("an open session", "a closed one", "Open a new one.", LedgerError)
         outputs = self._outputs(question)
         nats = as_budget(budget).nats(self._entropy)
         request = ""

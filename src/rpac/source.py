@@ -30,12 +30,12 @@ class Source(ABC):
     def worlds(self, seed: int) -> Any:
         """Return the possible secrets, or draws of them: a list, or an array (first axis)."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def version(self) -> str:
         """Hash of the content: other data are another version."""
+        return fingerprint(self.worlds(0))
 
-    @property
+    @cached_property
     def secret(self) -> str:
         """Hash of what is drawn, and with which prior: nats of different secrets do not add."""
         return digest(self.statement, np.zeros(0) if self.weights is None else self.weights)
@@ -73,11 +73,6 @@ class Worlds(Source):
     def statement(self) -> str:
         """The secret, in words."""
         return f"which of {len(self.secrets)} worlds was drawn"
-
-    @cached_property
-    def version(self) -> str:
-        """Hash of the list of secrets."""
-        return fingerprint(self.secrets)
 
     def worlds(self, seed: int) -> list[Any]:
         """Return the secrets."""
@@ -270,7 +265,7 @@ class Draws(Source):
         """The secret, in words."""
         return "one draw of an open distribution, known by samples only"
 
-    @property
+    @cached_property
     def version(self) -> str:
         """Hash of the sampler's name and the bounds: a sampler has no content to hash."""
         name = getattr(self.sampler, "__qualname__", type(self.sampler).__qualname__)

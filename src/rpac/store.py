@@ -102,28 +102,31 @@ class Store(ABC):
                     self.rows("ROLLBACK")
                 raise
 
-    def account(self, kind: str, name: str) -> Account:
-        """Return an account; an empty one if nothing was booked on it."""
+    def accounts(self, names: list[tuple[str, str]]) -> list[Account]:
+        """Return accounts by kind and name; empty ones where nothing was booked."""
         rows = self.rows(
-            "SELECT cap, spent, note, seal FROM rpac_accounts WHERE kind = ? AND name = ?",
-            kind, name,
-        )  # fmt: skip
-        if not rows:
-            return Account(kind, name, None, 0, "")
-        account = Account(kind, name, *rows[0][:3])
-        if account.seal != rows[0][3]:
+            "SELECT kind, name, cap, spent, note, seal FROM rpac_accounts WHERE (kind, name) IN "
+            f"(VALUES {', '.join('(?, ?)' for _ in names)})",
+            *(part for name in names for part in name),
+        )
+        found = {(row[0], row[1]): Account(*row[:5]) for row in rows}
+        if any(found[row[0], row[1]].seal != row[5] for row in rows):
             raise damaged("a balance that was changed")
-        return account
+        return [found.get(name, Account(*name, None, 0, "")) for name in names]
 
-    def put(self, account: Account) -> None:
-        """Write an account."""
+    def account(self, kind: str, name: str) -> Account:
+        """Return one account."""
+        return self.accounts([(kind, name)])[0]
+
+    def put(self, *accounts: Account) -> None:
+        """Write accounts."""
         self.rows(
-            "INSERT INTO rpac_accounts (kind, name, cap, spent, note, seal) "
-            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (kind, name) DO UPDATE SET "
-            "cap = excluded.cap, spent = excluded.spent, note = excluded.note, "
-            "seal = excluded.seal",
-            account.kind, account.name, account.cap, account.spent, account.note, account.seal,
-        )  # fmt: skip
+            "INSERT INTO rpac_accounts (kind, name, cap, spent, note, seal) VALUES "
+            f"{', '.join('(?, ?, ?, ?, ?, ?)' for _ in accounts)} "
+            "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
+            "note = excluded.note, seal = excluded.seal",
+            *(v for a in accounts for v in (a.kind, a.name, a.cap, a.spent, a.note, a.seal)),
+        )
 
     def keep_state(self, session: str, state: bytes) -> None:
         """Write the state of a session; empty once it is closed."""

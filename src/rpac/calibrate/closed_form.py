@@ -64,9 +64,9 @@ def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
         s = np.sqrt(square + 2.0 * twice * r)
         cost = 0.5 * float(np.log1p((s + r) / twice).sum())
         step = math.log(cost / nats) * 2.0 * cost / float((r / s).sum())
-        if -1e-12 < step <= 0:
+        t += min(max(step, -30.0), 30.0) + 2e-13
+        if abs(step) < 3e-7:  # the next step would be about its square
             break
-        t += float(np.clip(step, -30.0, 30.0)) + 2e-13
     # (s - r) / 2, written so that it keeps its digits for small lambda
     return np.asarray(
         math.exp(t) * r / (r + np.sqrt(square + 2 * math.exp(t) * r)) * spectrum.max()
