@@ -286,6 +286,10 @@ REFUSED = {
     "two statements": ("SELECT 1; SELECT 2", "Expected one SELECT; got 2"),
     "a change": ("DROP TABLE staff", "Expected one SELECT"),
     "nonsense": ("SELEC", "Expected"),
+    "too deep": (
+        f"SELECT avg({'(' * 3000}age{')' * 3000}) FROM staff",
+        "Expected a SELECT that pars",
+    ),
     "unknown column": ("SELECT avg(wage) FROM staff", "Expected a"),
     "unknown table": ("SELECT avg(wage) FROM payroll", "Expected a"),
     "text": ("SELECT min(dept || 'x') FROM staff", "Expected numbers or dates in .*; got VARCHAR"),
@@ -323,7 +327,7 @@ REFUSED = {
     "recursion": (
         "WITH RECURSIVE t AS (SELECT age AS n FROM staff UNION ALL SELECT n - 1 FROM t "
         "WHERE n > 60) SELECT count(n) FROM t",
-        "Expected",
+        "rows that belong to one unit each",
     ),
     "offset": ("SELECT avg(age) FROM staff LIMIT 1 OFFSET 1", "Expected no OFFSET"),
     "limit": ("SELECT avg(age) FROM staff LIMIT 1 + 1", "Expected a plain number in LIMIT"),

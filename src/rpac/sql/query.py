@@ -47,10 +47,7 @@ class Query:
         self.labels, types = self._described()
         root = build_scope(tree)
         assert root is not None
-        try:
-            analysis = Analysis(database, root)
-        except RecursionError:
-            raise refuse("a query without recursion", "a recursive one", "Unroll it.") from None
+        analysis = Analysis(database, root)
         self._refuse_rows(analysis)
         self.declared = self._declare(tree)
         self.keys, self.measures = self._columns(analysis, tree, types)
