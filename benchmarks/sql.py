@@ -26,9 +26,10 @@ def hand_connection(folder):
     return connection
 
 
-def enter(connection, customers):
-    """Cut the private tables down to these customers."""
-    connection.register("chosen", {"c": np.asarray(customers)})
+def enter(connection, db, world):
+    """Cut the private tables down to the customers of one world."""
+    units = connection.execute("SELECT c_custkey FROM base.customer ORDER BY 1").fetchnumpy()
+    connection.register("chosen", {"c": units["c_custkey"][db.source.masks[world]]})
     cuts = {
         "customer": "c_custkey IN (SELECT c FROM chosen)",
         "orders": "o_custkey IN (SELECT c FROM chosen)",
@@ -45,10 +46,8 @@ def number(value):
     return math.nan if value is None else float(value)
 
 
-def by_hand(connection, db, query, form, world):
-    """Compare one world's answer with the query run on that world's tables; return the error."""
-    units = connection.execute("SELECT c_custkey FROM base.customer ORDER BY 1").fetchnumpy()
-    enter(connection, units["c_custkey"][db.source.masks[world]])
+def by_hand(connection, query, form, world):
+    """Compare an answer with the query run on the world that was entered; return the error."""
     sql = query.sql.split(" limit ")[0]
     found = {}
     for row in connection.execute(sql).fetchall():
@@ -79,6 +78,15 @@ def timed(call, repeats=3):
     return statistics.median(times)
 
 
+def measured(db, sql):
+    """Return a query with its form, and the seconds that it takes plainly and on all worlds."""
+    query = db.query(sql)
+    plain = timed(lambda: db.connection.execute(sql).fetchall(), 5)
+    forms = []
+    cost = timed(lambda: forms.append(query.announce(db.source)), 3 if query.one_pass else 1)
+    return query, forms[-1], plain, cost
+
+
 def main():
     """Print one row a query: its way, worst error against hand-run worlds, and costs."""
     worlds = int(sys.argv[1]) if len(sys.argv) > 1 else 128
@@ -86,31 +94,35 @@ def main():
         if not tpch.generate(folder):
             raise SystemExit("tpchgen-cli is not installed: pip install tpchgen-cli")
         db, connection = tpch.database(folder, worlds=worlds), hand_connection(folder)
-        print("| query | way | numbers | worst error | plain ms | all worlds ms | ratio |")
-        print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-        ratios = []
+        taken, refused = {}, {}
         for n, sql in tpch.QUERIES.items():
             try:
-                query = db.query(sql)
+                taken[n] = measured(db, sql)
             except rpac.InputError as error:
-                print(f"| {n} | refused: {str(error).split('; ')[1].split('.')[0]} | | | | | |")
-                continue
-            plain = timed(lambda sql=sql: db.connection.execute(sql).fetchall(), 5)
-            cost = timed(lambda query=query: query.announce(db.source), 3 if query.one_pass else 1)
-            form = query.announce(db.source) if query.one_pass else _again(query, db)
-            worst = max(by_hand(connection, db, query, form, w) for w in range(worlds))
-            way = "one pass" if query.one_pass else "a query a world"
-            ratios += [cost / plain] if query.one_pass else []
-            print(
-                f"| {n} | {way} | {len(form.scale)} | {worst:.1e} | {1e3 * plain:.0f} | "
-                f"{1e3 * cost:.0f} | {cost / plain:.1f} |",
-                flush=True,
-            )
-        print(f"\nmedian ratio where one aggregation serves: {statistics.median(ratios):.1f}")
+                refused[n] = str(error).split("; ")[1].split(".")[0]
+        worst = dict.fromkeys(taken, 0.0)
+        for world in range(worlds):
+            enter(connection, db, world)
+            for n, (query, form, *_) in taken.items():
+                worst[n] = max(worst[n], by_hand(connection, query, form, world))
+        report(taken, refused, worst)
 
 
-def _again(query, db):
-    return query.announce(db.source)
+def report(taken, refused, worst):
+    print("| query | way | numbers | worst error | plain ms | all worlds ms | ratio |")
+    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    for n in tpch.QUERIES:
+        if n in refused:
+            print(f"| {n} | refused: {refused[n]} | | | | | |")
+            continue
+        query, form, plain, cost = taken[n]
+        way = "one pass" if query.one_pass else "a query a world"
+        print(
+            f"| {n} | {way} | {len(form.scale)} | {worst[n]:.1e} | {1e3 * plain:.0f} | "
+            f"{1e3 * cost:.0f} | {cost / plain:.1f} |"
+        )
+    ratios = [cost / plain for query, _, plain, cost in taken.values() if query.one_pass]
+    print(f"\nmedian ratio where one aggregation serves: {statistics.median(ratios):.1f}")
 
 
 if __name__ == "__main__":

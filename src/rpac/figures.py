@@ -73,10 +73,10 @@ def noise_against_budget(
 
     def at(b: float, n: float) -> tuple[float, float]:
         x = 70 + (WIDTH - 100) * (math.log10(b) - min(xs)) / span
-        return x, 250 - 220 * (math.log10(n) - low) / rise
+        return x, 250 - 212 * (math.log10(n) - low) / rise
 
     places = [at(b, n) for b, n in points]
-    parts = [_line([70, WIDTH - 20], [250, 250], "axis"), _line([70, 70], [20, 250], "axis")]
+    parts = [_line([70, WIDTH - 20], [250, 250], "axis"), _line([70, 70], [28, 250], "axis")]
     parts.append(_line([x for x, _ in places], [y for _, y in places], "curve"))
     for (b, _), (x, y) in zip(points, places, strict=True):
         parts.append(f'<circle class="small" cx="{x:.1f}" cy="{y:.1f}" r="3"/>')
@@ -91,7 +91,7 @@ def noise_against_budget(
         place = (x - 14, y + 20, "end") if low_left else (x + 12, y - 10, "start")
         parts.append(_text(*place[:2], f"chosen: {budget:.3g} nats", place[2]))
     parts.append(_text(WIDTH / 2, 296, "budget: nats that may leak", "middle"))
-    parts.append(_text(70, 12, "noise, in shares of how far samples differ"))
+    parts.append(_text(70, 18, "noise, in shares of how far samples differ"))
     said = "Noise falls as the budget grows; the chosen budget is marked"
     return _svg("noise-against-budget", said, 304, parts)
 

@@ -78,7 +78,7 @@ def reveal(
 ) -> Release:
     """Return the release that is stored: the same for the first call and for every retry.
 
-    With its law it can be audited.
+    The law, where it is known, is kept beside it, sealed, for audits.
     """
     numbers = np.array(stored["numbers"])
     intervals: list[Any] = [None, None]

@@ -19,9 +19,18 @@ from sqlglot.optimizer.scope import Scope
 from rpac._checks import refuse
 from rpac.errors import RpacError
 from rpac.sql.database import Database
+from rpac.sql.ties import (
+    Named,
+    Node,
+    Place,
+    components,
+    equal_columns,
+    home,
+    merge,
+    optional_pairs,
+    place_of,
+)
 
-Node: TypeAlias = Any
-"""A node of a parsed query; the parser's own types differ between its versions."""
 Role = Literal["public", "private", "measure"]
 ONE_PASS = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _KEEP = (exp.Avg, exp.Min, exp.Max, exp.Median, exp.Stddev, exp.StddevPop, exp.StddevSamp,
@@ -61,6 +70,7 @@ class Facts:
         owner: Name of the source that carries the owner's number.
         rows: Degree of the number of rows that its aggregates see; None if rows join several units.
         columns: Its output columns.
+        grows: Degree of the number of its own rows; None if it is not known.
     """
 
     private: bool
@@ -69,6 +79,7 @@ class Facts:
     owner: str | None
     rows: int | None
     columns: dict[str, Column] = field(default_factory=dict)
+    grows: int | None = 0
 
 
 Inputs: TypeAlias = Mapping[str, Facts | None]
@@ -109,11 +120,12 @@ class Analysis:
             )
             for column in base.columns.get(name, {})
         }
-        return Facts(private, private, private, None, 1 if private else 0, columns)
+        many = 1 if private else 0
+        return Facts(private, private, private, None, many, columns, many)
 
     def column(self, scope: Scope, node: Node) -> Column:
         """Return what is known of a column that an expression of this scope names."""
-        at = _home(scope, node.table)
+        at = home(scope, node.table)
         facts = None if at is None else self.source(at, node.table)
         if facts is None or node.name not in facts.columns:
             return Column("private")
@@ -132,8 +144,14 @@ class Analysis:
         local = owned and self._local(scope, secret, inputs)
         owner = secret[0] if local else None
         if grouped:
-            owned = owned and any(self._entity(scope, key) for key in group_keys(select))
+            hollow = {alias for alias, join in _joined(select) if join is not None and join.side}
+            owned = owned and any(
+                self._entity(scope, key) and key.table not in hollow for key in group_keys(select)
+            )
         facts = Facts(bool(secret) or below, owned, owned and local, owner, rows)
+        facts.grows = 1 if owned else None
+        if not facts.private or (not owned and (grouped or select.args.get("limit"))):
+            facts.grows = 0
         self._facts[id(select)] = facts
         for item in select.selects:
             facts.columns[item.alias_or_name] = self._describe(scope, item, facts, grouped=grouped)
@@ -147,17 +165,21 @@ class Analysis:
         if parts:
             for i, name in enumerate(parts[0].columns):
                 same = [list(part.columns.values())[i] for part in parts]
-                roles: list[Role] = [c.role for c in same]
-                columns[name] = Column(
-                    _worst(roles), same[0].degree if len({c.degree for c in same}) == 1 else 0
-                )
+                if len({c.degree for c in same}) > 1:
+                    raise _mixed("a union of totals with something else")
+                columns[name] = Column(_worst([c.role for c in same]), same[0].degree)
         private = any(part.private for part in parts)
-        return Facts(private, owned=False, local=False, owner=None, rows=None, columns=columns)
+        fixed = all(part.grows == 0 for part in parts)
+        made = Facts(private, owned=False, local=False, owner=None, rows=None, columns=columns)
+        made.grows = 0 if fixed else None
+        return made
 
     def _rows(self, scope: Scope, secret: list[str], inputs: Inputs) -> int | None:
         """Return the degree of the number of joined rows; None where rows join several units."""
-        loose = [_place(scope, alias) for alias in secret if _owned_rows(inputs[alias])]
-        if len(_components(self._links(scope), loose)) > 1:
+        loose = [place_of(scope, alias) for alias in secret if _owned_rows(inputs[alias])]
+        if any((facts := inputs[alias]) and facts.grows is None for alias in secret):
+            return None
+        if len(components(self._links(scope), loose)) > 1:
             return None
         return 1 if loose else 0
 
@@ -175,27 +197,36 @@ class Analysis:
         if not facts.private:
             return True
         names = _sources_in_order(inner.expression)
-        mine = [_place(inner, a) for a in names if _owned_rows(self.source(inner, a))]
+        mine = [place_of(inner, a) for a in names if _owned_rows(self.source(inner, a))]
         if not facts.owner or not mine or inner.expression.args.get("group"):
             return False
-        outer = {_place(scope, alias) for alias in secret}
-        parts = _components(self._links(inner), [*mine, *outer])
+        outer = {place_of(scope, alias) for alias in secret}
+        parts = components(self._links(inner), [*mine, *outer])
         return any(set(mine) <= part and part & outer for part in parts)
 
     def _links(self, scope: Scope) -> list[set[Place]]:
         """Return sets of sources that an equality of keys ties to one unit."""
-        same = _equal_columns(scope)
+        scopes = [scope]
         if scope.is_subquery and scope.parent is not None:
-            same += _equal_columns(scope.parent)
-        ties = []
-        for group in _merge(same):
-            by_key: dict[str, set[Place]] = {}
-            for place, column in group:
-                entity = self.column(place.scope, column.node).entity
-                if entity:
-                    by_key.setdefault(entity, set()).add(place)
-            ties += list(by_key.values())
+            scopes.append(scope.parent)
+        ties = [
+            tied
+            for group in merge([pair for at in scopes for pair in equal_columns(at)])
+            for tied in self._by_key(group)
+        ]
+        for at in scopes:
+            for pairs in optional_pairs(at):  # an outer join ties its own source, once
+                ties += [t for pair in pairs for t in self._by_key(pair) if len(t) > 1][:1]
         return ties
+
+    def _by_key(self, group: set[tuple[Place, Named]]) -> list[set[Place]]:
+        """Return the sources of equal columns, apart by the key that the columns stand for."""
+        found: dict[str, set[Place]] = {}
+        for place, column in group:
+            entity = self.column(place.scope, column.node).entity
+            if entity:
+                found.setdefault(entity, set()).add(place)
+        return list(found.values())
 
     def _entity(self, scope: Scope, node: Node) -> str | None:
         return self.column(scope, node).entity if isinstance(node, exp.Column) else None
@@ -361,67 +392,3 @@ def _has_aggregate(node: Node) -> bool:
 def _aggregates(select: exp.Select) -> bool:
     having = select.args.get("having")
     return any(_has_aggregate(item) for item in [*select.selects, *([having] if having else [])])
-
-
-def _home(scope: Scope, alias: str) -> Scope | None:
-    """Return the scope whose source a name means: this one, or one around a subquery."""
-    at: Scope | None = scope
-    while at is not None and alias not in at.sources:
-        at = at.parent if at.is_subquery else None
-    return at
-
-
-@dataclass(frozen=True)
-class Place:
-    """A source by its scope and name: a subquery may use a name again."""
-
-    scope: Scope = field(compare=False)
-    select: int
-    alias: str
-
-
-@dataclass(frozen=True)
-class Named:
-    """A column of a source."""
-
-    name: str
-    node: Node = field(compare=False)
-
-
-def _place(scope: Scope, alias: str) -> Place:
-    home = _home(scope, alias) or scope
-    return Place(home, id(home.expression), alias)
-
-
-def _equal_columns(scope: Scope) -> list[set[tuple[Place, Named]]]:
-    """Return pairs of columns that WHERE or a join holds equal."""
-    select: Any = scope.expression
-    if not isinstance(select, exp.Select):
-        return []
-    where = select.args.get("where")
-    roots = [where.this] if where else []
-    roots += [join.args["on"] for join in select.args.get("joins") or [] if join.args.get("on")]
-    pairs = []
-    for root in roots:
-        for part in root.flatten() if isinstance(root, exp.And) else [root]:
-            node = part.unnest()
-            sides: Any = (node.left, node.right) if isinstance(node, exp.EQ) else ()
-            if sides and all(isinstance(side, exp.Column) for side in sides):
-                pairs.append({(_place(scope, s.table), Named(s.name, s)) for s in sides})
-    return pairs
-
-
-def _merge(sets: list[Any]) -> list[Any]:
-    """Return the unions of sets that share a member."""
-    merged: list[Any] = []
-    for one in sets:
-        apart = [other for other in merged if not other & one]
-        joined = one.union(*(other for other in merged if other & one))
-        merged = [*apart, joined]
-    return merged
-
-
-def _components(ties: list[set[Place]], places: list[Place]) -> list[set[Place]]:
-    """Return the places in sets that are tied together."""
-    wanted = set(places)
-    return [part & wanted for part in _merge([*ties, *({p} for p in places)]) if part & wanted]
