@@ -27,7 +27,7 @@ from rpac.utility import Utility
 _HALF = 120
 
 
-def public_basis(outputs: Outputs, basis: Any, seed: int) -> Floats:
+def public_basis(outputs: Outputs, basis: Any) -> Floats:
     """Return (d, r) orthonormal axes: "principal", "independent", or a matrix of one's own."""
     axes, spectrum = principal(outputs)
     if isinstance(basis, str):
@@ -35,7 +35,7 @@ def public_basis(outputs: Outputs, basis: Any, seed: int) -> Floats:
             return axes
         if basis == "independent":
             return np.asarray(
-                axes @ _independent((outputs.values - outputs.center) @ axes, outputs.weights, seed)
+                axes @ independent_rotation((outputs.values - outputs.center) @ axes, outputs.weights)
             )
         raise refuse('basis "principal", "independent" or a matrix', repr(basis), "Choose one.")
     given = array(basis, "basis", 2)
@@ -48,7 +48,7 @@ def public_basis(outputs: Outputs, basis: Any, seed: int) -> Floats:
     return given
 
 
-def _independent(points: Floats, weights: Floats, seed: int) -> Floats:
+def independent_rotation(points: Floats, weights: Floats) -> Floats:
     """Return the rotation of (m, r) points with the largest fourth cumulants (Jacobi sweeps)."""
     r = points.shape[1]
     turn = np.eye(r)
@@ -81,7 +81,7 @@ def product_equilibrium(
     outputs: Outputs, nats: float, basis: Any, utility: Utility, seed: int
 ) -> GridNoise:
     """Return independent lattice noise whose axes' leakages sum to at most the budget."""
-    axes = public_basis(outputs, basis, seed)
+    axes = public_basis(outputs, basis)
     along = (outputs.values - outputs.center) @ axes
     spectrum = outputs.weights @ np.square(along)
     scales = np.sqrt(auto_pac_variances(np.maximum(spectrum, 1e-12 * spectrum.max()), nats))
@@ -110,12 +110,12 @@ def product_equilibrium(
 
     def gap(log_mu: float) -> float:
         law, total = at(log_mu)
-        return min(total, _expected_joint(outputs, law, seed)) - nats
+        return min(total, expected_joint(outputs, law, seed)) - nats
 
     return at(meet(gap, 1e-3 * nats, width=1e-3))[0]
 
 
-def _expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
+def expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
     """Return what the joint certificate will very likely say at most: it reclaims slack."""
     codes, p = distinct(law.encode(outputs.values), outputs.weights)
     judging = int(np.clip(4e7 // codes.size, 5_000, 400_000))
