@@ -136,7 +136,7 @@ class Equilibrium(Calibrator):
 
     def _gaussian(self, outputs: Outputs, nats: float, basis: Floats, near: Noise | None) -> Noise:
         baseline = AutoPAC().propose(outputs, nats)
-        kept = self._kept(basis)
+        kept = weighed_directions(basis, self.utility)
         points = (outputs.values - outputs.center) @ kept
         r = points.shape[1]
 
@@ -161,13 +161,14 @@ class Equilibrium(Calibrator):
         costs = [float(np.sum(self.utility.weight(n.cov) * n.cov)) for n in (noise, baseline)]
         return noise if costs[0] < costs[1] else baseline
 
-    def _kept(self, basis: Floats) -> Floats:
-        """Return the part of the basis that the utility weighs."""
-        weight = basis.T @ self.utility.weight(np.eye(len(basis))) @ basis
-        values, vectors = np.linalg.eigh(weight)
-        if values[0] > 1e-12 * values[-1]:
-            return basis
-        return np.asarray(basis @ vectors[:, values > 1e-12 * values[-1]])
+
+def weighed_directions(basis: Floats, utility: Utility) -> Floats:
+    """Return the part of a (d, r) basis that the utility weighs."""
+    weight = basis.T @ utility.weight(np.eye(len(basis))) @ basis
+    values, vectors = np.linalg.eigh(weight)
+    if values[0] > 1e-12 * values[-1]:
+        return basis
+    return np.asarray(basis @ vectors[:, values > 1e-12 * values[-1]])
 
 
 def _tiny(kept: Floats, cov: Floats) -> Floats:
