@@ -291,5 +291,3 @@ def membership_residual(
     success = unit_success(outputs.codes(law), outputs.weights, masks, law, delta=0.5)[unit]
     p = bit.sum(axis=1)
     return _split(p / p.sum(), uniform_pool(2), bit, (float(p.max()), float(success)), name)
-
-

@@ -80,9 +80,9 @@ class Categorical(Decoder):
     def log_loss(self, params: Params, table: Table, worlds: Any, y: Any) -> tuple[Any, Any]:
         """Return softplus(log odds against the true world), and its log without underflow."""
         scores = self.scores(params, table, y)
-        rows = jnp.arange(y.shape[0])
-        own = scores[rows, worlds]
-        against = logsumexp(scores.at[rows, worlds].set(-jnp.inf), axis=1) - own
+        true = jnp.arange(scores.shape[1]) == worlds[:, None]  # a mask fuses; a scatter copies
+        own = jnp.where(true, scores, 0.0).sum(axis=1)
+        against = logsumexp(jnp.where(true, -jnp.inf, scores), axis=1) - own
         loss = jax.nn.softplus(against)
         sharp = against < -12.0
         safe = jnp.where(sharp, 1.0, loss)
@@ -92,9 +92,16 @@ class Categorical(Decoder):
 @final
 @dataclass(frozen=True)
 class KernelDecoder(Categorical):
-    """Posterior proportional to prior times a learned kernel of y - z: contains the true one."""
+    """Posterior proportional to prior times a kernel of y - z: contains the true one.
+
+    Attributes:
+        family: Of the kernel.
+        known: Whether the kernel is the noise's own density, so that the decoder is the Bayes
+            posterior and its training over before it began; else it is learned.
+    """
 
     family: Family
+    known: bool = False
 
     def init(self, key: Any, table: Table) -> Params:
         """Return a unit kernel."""
@@ -264,14 +271,15 @@ def network(params: Params, x: Any) -> Any:
     return x @ weight + bias
 
 
-DECODERS = ("kernel", "network", "bernoulli", "gaussian", "mixture", "flow")
+DECODERS = ("bayes", "kernel", "network", "bernoulli", "gaussian", "mixture", "flow")
 
 
 def decoder_of(name: str, family: Family) -> Decoder:
     """Return the decoder of that name; a kernel is of the noise's own family."""
     if name not in DECODERS:
-        raise refuse(f"a decoder among {DECODERS}", repr(name), "Leave it out to have a kernel.")
+        raise refuse(f"a decoder among {DECODERS}", repr(name), "Or leave it out.")
     made: dict[str, Decoder] = {
+        "bayes": KernelDecoder(family, known=True),
         "kernel": KernelDecoder(family),
         "network": NetworkDecoder(),
         "bernoulli": BernoulliDecoder(),

@@ -36,7 +36,8 @@ def public_basis(outputs: Outputs, basis: Any) -> Floats:
             return axes
         if basis == "independent":
             return np.asarray(
-                axes @ independent_rotation((outputs.values - outputs.center) @ axes, outputs.weights)
+                axes
+                @ independent_rotation((outputs.values - outputs.center) @ axes, outputs.weights)
             )
         raise refuse('basis "principal", "independent" or a matrix', repr(basis), "Choose one.")
     given = array(basis, "basis", 2)

@@ -47,12 +47,13 @@ class Constraint:
     """How the leader is held to the budget: a penalty on (beta_hat + eps - H_c)_+^2.
 
     Args:
-        weight: The penalty weight sigma; Auto-PAC's noise costs 1.
+        weight: The penalty weight sigma, on the shortfall relative to the lesser of budget and
+            beta_hat; Auto-PAC's noise costs 1.
         augmented: Whether to add a multiplier (augmented Lagrangian).
         adjustment: The PAC-adjusted variant's margin, or None.
     """
 
-    weight: float = 100.0
+    weight: float = 50.0
     augmented: bool = False
     adjustment: Adjustment | None = None
 

@@ -113,7 +113,8 @@ class Stackelberg(Calibrator):
             can trace.
         family: "gaussian" (full covariance), "low-rank" (plus a diagonal), or independent noise
             on the axes of `basis`: "mixture", "laplace", "generalized-normal", "flow".
-        decoder: "kernel" or "network" (name the world), "bernoulli" (members of half-samples),
+        decoder: "bayes" (names the world, knowing the noise law: its best response is exact),
+            "kernel" or "network" (name it, and learn to), "bernoulli" (members of half-samples),
             "gaussian", "mixture" or "flow" (a density of the outputs).
         basis: For independent noise: "principal", "independent" or a (d, d) orthonormal matrix.
         components: Of a mixture; rank of "low-rank"; knots of a flow.
@@ -123,10 +124,10 @@ class Stackelberg(Calibrator):
     """
 
     utility: Utility = field(default_factory=SquaredError)
-    family: Literal[
-        "gaussian", "low-rank", "mixture", "generalized-normal", "laplace", "flow"
-    ] = "gaussian"
-    decoder: str = "kernel"
+    family: Literal["gaussian", "low-rank", "mixture", "generalized-normal", "laplace", "flow"] = (
+        "gaussian"
+    )
+    decoder: str = "bayes"
     basis: Any = "principal"
     components: int = 7
     training: Training = field(default_factory=Training)
@@ -153,10 +154,31 @@ class Stackelberg(Calibrator):
             nats: The budget.
             resume: A play of the same outputs, budget and settings, to go on from.
         """
-        frame, game, table = self._set_up(outputs, nats)
+        return self._finish(outputs, nats, *self._set_up(outputs, nats), resume)
+
+    def play_blocks(
+        self, outputs: Outputs, nats: float, axes: Floats, blocks: tuple[int, ...]
+    ) -> Play:
+        """Return a Gaussian game on given axes whose blocks have independent noise."""
+        require_neural()
+        from rpac.calibrate.decoders import decoder_of
+        from rpac.calibrate.training import Game
+        from rpac.noise.learned import FullGaussian
+
+        frame = frame_of(outputs, axes, nats)
+        family = FullGaussian(self.components, blocks=blocks)
+        game = Game(family, decoder_of(self.decoder, family), self.training)
+        table = world_table(outputs, frame, self.decoder)
+        return self._finish(outputs, nats, frame, game, table, None)
+
+    def _finish(
+        self, outputs: Outputs, nats: float, frame: _Frame, game: Game, table: Table,
+        resume: Play | None,
+    ) -> Play:  # fmt: skip
         state, history = self._train(outputs, nats, frame, game, table, resume)
         noise, state = self._settle(outputs, nats, frame, game, table, state)
-        attack = _respond(game.decoder, self.decoder, state.decoder, table, outputs, frame, noise,
+        params = state.average if game.informed else state.decoder
+        attack = _respond(game.decoder, self.decoder, params, table, outputs, frame, noise,
                           self.seed)  # fmt: skip
         return Play(noise, attack, history, state)
 
@@ -185,7 +207,9 @@ class Stackelberg(Calibrator):
             axes = weighed_directions(basis, self.utility)
         return frame_of(outputs, axes, nats, drop=axes.shape[1] < basis.shape[1])
 
-    def _stakes(self, outputs: Outputs, nats: float, frame: _Frame, game: Game, table: Table) -> Any:
+    def _stakes(
+        self, outputs: Outputs, nats: float, frame: _Frame, game: Game, table: Table
+    ) -> Any:
         """Return the follower's target log score, and the cost."""
         from rpac.calibrate.training import Stakes
 
@@ -208,7 +232,8 @@ class Stackelberg(Calibrator):
                 type(self.utility).__name__,
                 "Use SquaredError, Weighted or Smooth.",
             )
-        return Stakes(np.float32(target), np.asarray(weight, np.float32))
+        scale = nats if target <= 0 else min(nats, target)
+        return Stakes(np.float32(target), np.float32(scale), np.asarray(weight, np.float32))
 
     def _train(
         self, outputs: Outputs, nats: float, frame: _Frame, game: Game, table: Table,
@@ -239,7 +264,7 @@ class Stackelberg(Calibrator):
         from rpac.noise.learned import GaussianFamily
 
         if isinstance(game.family, GaussianFamily):
-            cov = np.asarray(game.family.cov(state.noise), np.float64)
+            cov = np.asarray(game.family.cov(state.average), np.float64)
             cov *= np.outer(frame.sigmas, frame.sigmas)
             variances, turn = np.linalg.eigh(cov)
             floor = 1e-6 * variances.sum() / variances.size
@@ -255,14 +280,14 @@ class Stackelberg(Calibrator):
         from rpac.calibrate.training import advance
 
         stakes = self._stakes(outputs, nats, frame, game, table)
-        law = tabulate_learned(outputs, frame, game.family, state.noise)
+        law = tabulate_learned(outputs, frame, game.family, state.average)
         for _ in range(_ROUNDS):
             excess = expected_table_bound(outputs, law, self.seed) - nats
             if -2e-3 * nats <= excess <= 0:
                 break
             stakes = stakes._replace(target=np.float32(stakes.target + excess + 1e-3 * nats))
             state, _ = advance(game, _BLOCK, state, table, stakes, self.seed)
-            law = tabulate_learned(outputs, frame, game.family, state.noise)
+            law = tabulate_learned(outputs, frame, game.family, state.average)
         return meet_table(outputs, law, nats, self.seed), state
 
 

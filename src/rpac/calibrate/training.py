@@ -17,13 +17,15 @@ import optax
 from jax.scipy.special import logsumexp
 
 from rpac._types import Floats, Ints
-from rpac.calibrate.decoders import Decoder, Table, draw_worlds
-from rpac.calibrate.settings import Training
+from rpac.calibrate.decoders import Decoder, KernelDecoder, Table, draw_worlds
+from rpac.calibrate.settings import Constraint, Training
 from rpac.noise.learned import Family, Params
 
 _LAST_RATE = 0.03
 """Learning rates fall to this share of their start along a cosine."""
 _DUAL_RATE = 0.02
+_MEMORY = 0.97
+"""Of the running mean of the leader's parameters."""
 _HELD = 256
 
 
@@ -43,38 +45,59 @@ class Game:
     training: Training
     cost: Callable[[Any], Any] | None = None
 
+    @property
+    def informed(self) -> bool:
+        """Whether the follower knows the noise law, and so its best response."""
+        return isinstance(self.decoder, KernelDecoder) and self.decoder.known
+
 
 class Stakes(NamedTuple):
     """What a game is played for.
 
     Attributes:
         target: Log score that the follower must not go below, beta_hat + eps, in nats.
+        scale: Nats in whose units a shortfall is measured.
         weight: (r, r) matrix of a quadratic cost, 1 at Auto-PAC's noise.
     """
 
     target: Any
+    scale: Any
     weight: Any
 
 
 class State(NamedTuple):
-    """Everything a game carries on: it resumes from here."""
+    """Everything a game carries on: it resumes from here.
+
+    Attributes:
+        noise: The leader's parameters.
+        decoder: The follower's.
+        noise_memory: The optimiser's memory of the leader.
+        decoder_memory: And of the follower.
+        multiplier: Of the augmented Lagrangian.
+        score: Running mean of H_c.
+        average: Running mean of the leader's parameters: what is used in the end.
+        t: Iterations so far.
+    """
 
     noise: Params
     decoder: Params
     noise_memory: Any
     decoder_memory: Any
     multiplier: Any
+    score: Any
+    average: Params
     t: Any
 
 
 def _optimisers(training: Training) -> tuple[Any, Any]:
     rates = (training.noise_rate, training.decoder_rate)
+    # The follower's eps is large: a direction that says little must not wander at full speed.
     made = [
         optax.chain(
             optax.clip_by_global_norm(10.0),
-            optax.adam(optax.cosine_decay_schedule(rate, training.iterations, _LAST_RATE)),
+            optax.adam(optax.cosine_decay_schedule(rate, training.iterations, _LAST_RATE), eps=eps),
         )
-        for rate in rates
+        for rate, eps in zip(rates, (1e-8, 1e-3), strict=True)
     ]
     return made[0], made[1]
 
@@ -89,8 +112,9 @@ def first_state(game: Game, table: Table, start: float, seed: int) -> State:
     )
     leader, follower = _optimisers(game.training)
     return State(
-        noise, decoder, leader.init(noise), follower.init(decoder), jnp.zeros(()), jnp.array(0)
-    )
+        noise, decoder, leader.init(noise), follower.init(decoder), jnp.zeros(()),
+        jnp.full((), jnp.nan), noise, jnp.array(0),
+    )  # fmt: skip
 
 
 def _draw(game: Game, noise: Params, table: Table, key: Any) -> tuple[Any, Any, Any, Any]:
@@ -101,39 +125,39 @@ def _draw(game: Game, noise: Params, table: Table, key: Any) -> tuple[Any, Any, 
     return worlds, b, weights, table.points[worlds] + b
 
 
-def shortfall_penalty(target: Any, h_c: Any, weight: float, multiplier: Any = None) -> Any:
-    """Return the leader's penalty on (target - H_c)_+, with a multiplier if it is augmented.
+def shortfall_price(rule: Constraint, stakes: Stakes, score: Any, multiplier: Any) -> Any:
+    """Return minus the derivative of the leader's penalty in H_c: what a nat of it is worth.
 
-    It is positive where the follower does too well, and pushes H_c up there.
+    The penalty is weight * ((target - H_c)_+ / scale)^2. It is positive where the follower does
+    too well, zero where the constraint holds, and it pushes H_c up.
     """
-    short = target - h_c
-    if multiplier is None:
-        return weight * jnp.square(jax.nn.relu(short))
-    active = jax.nn.relu(multiplier + 2 * weight * short)
-    return (jnp.square(active) - jnp.square(multiplier)) / (4 * weight)
+    price = 2 * rule.weight * (stakes.target - score) / stakes.scale**2
+    return jax.nn.relu(price + multiplier if rule.augmented else price)
 
 
 def _leader_loss(
     noise: Params, game: Game, state: State, table: Table, stakes: Stakes, key: Any
-) -> tuple[Any, tuple[Any, Any]]:
+) -> tuple[Any, tuple[Any, Any, Any, Any]]:
     worlds, b, weights, y = _draw(game, noise, table, key)
-    loss, log_loss = game.decoder.log_loss(state.decoder, table, worlds, y)
+    decoder = jax.lax.stop_gradient(state.noise) if game.informed else state.decoder
+    loss, log_loss = game.decoder.log_loss(decoder, table, worlds, y)
     h_c = (weights * loss).mean()
     if game.cost is None:
         each = jnp.einsum("ni,ij,nj->n", b, stakes.weight, b)
     else:
         each = game.cost(b)
     k = (weights * each).mean()
+    score = jnp.where(jnp.isnan(state.score), h_c, 0.9 * state.score + 0.1 * h_c)
     rule = game.training.constraint
-    multiplier = state.multiplier if rule.augmented else None
-    penalty = shortfall_penalty(stakes.target, h_c, rule.weight, multiplier)
+    # The price comes from the running mean, so that a noisy batch is not taken for a shortfall.
+    price = shortfall_price(rule, stakes, jax.lax.stop_gradient(score), state.multiplier)
     # Where the follower is all but sure, H_c and its gradient are exponentially small; the
     # logarithm has the same sign and a gradient that is not.
     log_h = logsumexp(log_loss, b=weights) - jnp.log(weights.size)
     lost = jax.nn.relu(jnp.log(jnp.maximum(stakes.target, 1e-6) / 2) - log_h)
     far = jnp.isfinite(log_h) & (lost > 0)
     restore = jnp.where(far, jnp.square(jnp.where(far, lost, 0.0)), 0.0)
-    return k + penalty + restore, (k, h_c)
+    return k - price * h_c + restore, (k, h_c, jax.lax.stop_gradient(score), price)
 
 
 def _follow(game: Game, state: State, table: Table, key: Any) -> State:
@@ -164,15 +188,18 @@ def _lead(
         state.noise, game, state, table, stakes, key
     )
     update, memory = leader.update(gradient, state.noise_memory)
-    loss, (k, h_c) = value
-    dual = _DUAL_RATE * 2 * game.training.constraint.weight * (stakes.target - h_c)
+    _, (k, h_c, score, price) = value
+    dual = _DUAL_RATE * 2 * game.training.constraint.weight / stakes.scale**2
+    noise = optax.apply_updates(state.noise, update)
     state = state._replace(
-        noise=optax.apply_updates(state.noise, update),
+        noise=noise,
+        score=score,
+        average=jax.tree.map(lambda a, b: _MEMORY * a + (1 - _MEMORY) * b, state.average, noise),
         noise_memory=memory,
-        multiplier=jax.nn.relu(state.multiplier + dual),
+        multiplier=jax.nn.relu(state.multiplier + dual * (stakes.target - h_c)),
         t=state.t + 1,
     )
-    return state, (loss, k, h_c)
+    return state, (k + price * jax.nn.relu(stakes.target - score) / 2, k, h_c)
 
 
 @partial(jax.jit, static_argnames=("game", "steps"))
@@ -187,12 +214,13 @@ def advance(
 
     def iterate(carry: State, _: Any) -> tuple[State, Any]:
         first, second = jax.random.split(jax.random.fold_in(root, carry.t))
-        carry = jax.lax.cond(
-            carry.t % game.training.decoder_steps == 0,
-            lambda s: _follow(game, s, table, first),
-            lambda s: s,
-            carry,
-        )
+        if not game.informed:
+            carry = jax.lax.cond(
+                carry.t % game.training.decoder_steps == 0,
+                lambda s: _follow(game, s, table, first),
+                lambda s: s,
+                carry,
+            )
         return _lead(game, carry, table, stakes, second)
 
     return jax.lax.scan(iterate, state, None, length=steps)
@@ -233,9 +261,7 @@ def _posteriors(decoder: Decoder, params: Params, table: Table, worlds: Any, y: 
     return jax.lax.map(block, (worlds, y)).ravel()
 
 
-def held_out(
-    decoder: Decoder, params: Params, table: Table, worlds: Ints, noise: Floats
-) -> Floats:
+def held_out(decoder: Decoder, params: Params, table: Table, worlds: Ints, noise: Floats) -> Floats:
     """Return log pi(true world | y) on draws that nothing was trained on, (n,)."""
     n = len(worlds) // _HELD * _HELD
     who = jnp.asarray(worlds[:n].reshape(-1, _HELD))

@@ -21,7 +21,7 @@ from rpac._types import Floats
 
 Params: TypeAlias = Any
 """A tree of arrays."""
-_NARROWEST = 0.02
+_NARROWEST = 0.1
 """Least width of a mixture component, in units of Auto-PAC's noise."""
 
 
@@ -78,7 +78,13 @@ class GaussianFamily(Family):
 @final
 @dataclass(frozen=True)
 class FullGaussian(GaussianFamily):
-    """Every covariance, by its log-Cholesky factor."""
+    """Every covariance, by its log-Cholesky factor.
+
+    Attributes:
+        blocks: Sizes of groups of axes whose noise is independent of the others'; none for one.
+    """
+
+    blocks: tuple[int, ...] = ()
 
     def init(self, r: int, start: float) -> Params:
         """Return start^2 times the identity."""
@@ -86,8 +92,11 @@ class FullGaussian(GaussianFamily):
 
     def factor(self, params: Params) -> Any:
         """Return the factor: rows scale with their own diagonal, so that steps are relative."""
-        scale = jnp.exp(params["log_diag"])
-        return scale[:, None] * (jnp.eye(scale.size) + jnp.tril(params["lower"], -1))
+        scale, lower = jnp.exp(params["log_diag"]), jnp.tril(params["lower"], -1)
+        if self.blocks:
+            owner = np.repeat(np.arange(len(self.blocks)), self.blocks)
+            lower = jnp.where(owner[:, None] == owner, lower, 0.0)
+        return scale[:, None] * (jnp.eye(scale.size) + lower)
 
     def cov(self, params: Params) -> Any:
         """Return factor @ factor.T."""
