@@ -20,6 +20,7 @@ from joblib import Parallel, delayed
 from scipy.optimize import brentq
 from scipy.stats import binomtest
 
+import neural
 import rpac
 from rpac.oracles import laws, quadrature_nats, sign_cube
 
@@ -198,7 +199,7 @@ def calibration_cost() -> None:
 
 ALL = {"planning": planning, "sabotage": sabotage, "start_up": start_up, "speed": speed,
        "equilibria": equilibria, "calibration_cost": calibration_cost,
-       "open": open_distributions}  # fmt: skip
+       "open": open_distributions} | neural.PARTS  # fmt: skip
 
 
 def main() -> None:

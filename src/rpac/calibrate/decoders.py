@@ -172,7 +172,7 @@ class DensityDecoder(Decoder):
         raw = network(params, y).reshape(y.shape[0], self.components, 1 + 2 * k)
         share = jax.nn.log_softmax(raw[:, :, 0], axis=1)
         spread = jnp.linspace(-1.0, 1.0, self.components)[:, None] * (self.components > 1)
-        mean, log_width = raw[:, :, 1 : k + 1] + spread, jnp.clip(raw[:, :, k + 1 :], -6.0, 3.0)
+        mean, log_width = raw[:, :, 1 : k + 1] + spread, jnp.clip(raw[:, :, k + 1 :], -1.0, 3.0)
 
         def one(mix: Any, mu: Any, log_w: Any, secrets: Any) -> Any:
             unit = (secrets[:, None, :] - mu) * jnp.exp(-log_w)

@@ -1,10 +1,10 @@
 """Sliced SR-PAC: the game on one-dimensional projections, for outputs of high dimension.
 
 Sliced leakage is the mean of MI over random directions: of the output (phi'Y), of the secret
-(theta'X), or of both. It lies below the leakage, often far below, so a certificate is printed beside
-it. On finite worlds whose secrets differ, theta'X names the world for almost every theta: slicing
-the secret changes nothing there, and slicing both is slicing the output. A Gaussian follower, who
-guesses a number and not a world, still tells the three apart.
+(theta'X), or of both. It lies below the leakage, often far below, so a certificate is printed
+beside it. On finite worlds whose secrets differ, theta'X names the world for almost every theta:
+slicing the secret changes nothing there, and slicing both is slicing the output. A Gaussian
+follower, who guesses a number and not a world, still tells the three apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, Literal, final
 import numpy as np
 
 from rpac._checks import count, refuse
-from rpac._types import Floats
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.closed_form import principal
 from rpac.calibrate.meet import meet

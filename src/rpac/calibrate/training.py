@@ -142,11 +142,8 @@ def _leader_loss(
     decoder = jax.lax.stop_gradient(state.noise) if game.informed else state.decoder
     loss, log_loss = game.decoder.log_loss(decoder, table, worlds, y)
     h_c = (weights * loss).mean()
-    if game.cost is None:
-        each = jnp.einsum("ni,ij,nj->n", b, stakes.weight, b)
-    else:
-        each = game.cost(b)
-    k = (weights * each).mean()
+    quadratic = jnp.einsum("ni,ij,nj->n", b, stakes.weight, b)
+    k = (weights * (quadratic if game.cost is None else game.cost(b))).mean()
     score = jnp.where(jnp.isnan(state.score), h_c, 0.9 * state.score + 0.1 * h_c)
     rule = game.training.constraint
     # The price comes from the running mean, so that a noisy batch is not taken for a shortfall.

@@ -307,7 +307,7 @@ def _dual(g: Floats, values: Floats, slopes: Floats) -> float:
     second = edge * tail_density + tail_mass  # E[N^2; N > edge]
     shift = (values[0] - 0.5 * g[0] ** 2) + (values[-1] - 0.5 * g[-1] ** 2)
     outer = second - shift * tail_mass
-    return 1.0 - 2.0 * (inner + outer)
+    return 1.0 - 2.0 * float(inner + outer)
 
 
 def best_correction(outputs: Outputs, noise: GaussianNoise, **settings: Any) -> Correction:
