@@ -168,9 +168,7 @@ def speed() -> None:
         game._train(outputs, 3.0, *parts)
         seconds = time.perf_counter() - wall
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        rows.append(
-            [f"training, {iterations} x {batch}", seconds, time.process_time() - cpu, peak]
-        )
+        rows.append([f"training, {iterations} x {batch}", seconds, time.process_time() - cpu, peak])
     table("SR-PAC at d = 10, 5,000 worlds, 3 nats",
           ["run (iterations x batch)", "s", "CPU s", "peak GiB so far"], rows)  # fmt: skip
 

@@ -94,7 +94,7 @@ def test_negentropy_without_whitening_would_overshoot():
     z = np.array([[-1.0, -1.0], [1.0, 1.0]])
     outputs = rpac.Outputs(z)
     noise = rpac.GaussianNoise(0.04 * np.eye(2))
-    along = 0.5 * math.log1p(2 / 0.04) - quadrature_nats([-2**0.5, 2**0.5], [0.5, 0.5], 0.2)
+    along = 0.5 * math.log1p(2 / 0.04) - quadrature_nats([-(2**0.5), 2**0.5], [0.5, 0.5], 0.2)
     one = 0.5 * math.log1p(1 / 0.04) - quadrature_nats([-1, 1], [0.5, 0.5], 0.2)
     assert 2 * one > along  # across the diagonal nothing but Gaussian noise: no further gap
     for basis in ("principal", "independent"):

@@ -254,6 +254,13 @@ class GeneralizedNormal(ProductFamily):
         draws = jnp.exp(params["log_scale"]) * jnp.maximum(gamma, 1e-12) ** (1 / p)
         return jax.random.rademacher(sign, (n,)) * draws, jnp.ones(n)
 
+    def axis_grid(self, params: Params, axis: int) -> tuple[float, float]:
+        """Return a step of 1/256 of the spread, and where the density is below exp(-38)."""
+        p = float(self._power(params)[axis])
+        scale = math.exp(float(params["log_scale"][axis]))
+        spread = scale * math.exp(0.5 * (math.lgamma(3 / p) - math.lgamma(1 / p)))
+        return spread / 256, scale * 38.0 ** (1 / p)
+
     def axis_log_density(self, params: Params, x: Any) -> Any:
         """Return log p - |x / scale|^p - log(2 scale Gamma(1 / p))."""
         p, log_scale = self._power(params), params["log_scale"]
