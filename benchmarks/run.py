@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import neural
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import brentq
@@ -201,7 +202,7 @@ def calibration_cost() -> None:
 
 ALL = {"planning": planning, "sabotage": sabotage, "start_up": start_up, "speed": speed,
        "equilibria": equilibria, "calibration_cost": calibration_cost,
-       "open": open_distributions}  # fmt: skip
+       "open": open_distributions} | neural.PARTS  # fmt: skip
 
 
 def main() -> None:

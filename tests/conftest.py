@@ -11,6 +11,11 @@ import pytest
 
 from rpac import certificate
 
+# Compiling is most of what small games cost; JAX reads this when it is first imported.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))  # the long runs; tests run them with smaller counts
 SHARED = Path(os.environ.get("RPAC_SHARED", ROOT.parent / "shared"))

@@ -35,19 +35,29 @@ from rpac.source import Draws, Source, Subsets, Worlds
 from rpac.utility import Smooth, SquaredError, Utility, Weighted, selectivity
 
 LATER = {
+    "Adjustment": "rpac.calibrate.settings",
     "Audit": "rpac.attack.audit",
     "Comparison": "rpac.curves",
+    "Constraint": "rpac.calibrate.settings",
     "DPGaussian": "rpac.calibrate.dp",
     "DPLaplace": "rpac.calibrate.dp",
     "Database": "rpac.sql",
     "Ledger": "rpac.ledger",
     "Session": "rpac.session",
+    "SlicedStackelberg": "rpac.calibrate.sliced",
+    "Stackelberg": "rpac.calibrate.stackelberg",
+    "Training": "rpac.calibrate.settings",
     "attack": "rpac.attack",
     "audit": "rpac.attack.audit",
     "compare": "rpac.curves",
     "contracts": "rpac.contracts",
     "curve": "rpac.curves",
+    "decoder_attack": "rpac.calibrate.stackelberg",
+    "joint_play": "rpac.calibrate.composition",
     "oracles": "rpac.oracles",
+    "posterior_weights": "rpac.calibrate.composition",
+    "residual": "rpac.residual",
+    "sliced_privacy": "rpac.calibrate.sliced",
 }
 
 __all__ = [

@@ -273,7 +273,7 @@ def _collect(form: Form, values: Any, source: Source) -> Outputs:
     return outputs
 
 
-def progress(items: Iterable[Any], total: int) -> Iterator[Any]:
+def progress(items: Iterable[Any], total: int, what: str = "simulating") -> Iterator[Any]:
     """Yield the items under a progress bar; silent where nobody looks."""
     if not sys.stderr.isatty():
         yield from items
@@ -281,4 +281,4 @@ def progress(items: Iterable[Any], total: int) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(items, "simulating", total, console=Console(stderr=True), transient=True)
+    yield from track(items, what, total, console=Console(stderr=True), transient=True)

@@ -45,7 +45,7 @@ class GaussianSearch:
     def __init__(self, outputs: Outputs, utility: Utility, seed: int) -> None:
         self.outputs, self.utility, self.seed = outputs, utility, seed
         basis, _ = principal(outputs)
-        self.kept = kept = _weighed(basis, utility)
+        self.kept = kept = weighed_directions(basis, utility)
         self.drop = kept.shape[1] < basis.shape[1]
 
         def weight(cov: Floats) -> Floats:
@@ -132,8 +132,8 @@ class GaussianSearch:
         return noise if self.drop or self._cost(noise) < self._cost(baseline) else baseline
 
 
-def _weighed(basis: Floats, utility: Utility) -> Floats:
-    """Return the part of the basis that the utility weighs."""
+def weighed_directions(basis: Floats, utility: Utility) -> Floats:
+    """Return the part of a (d, r) basis that the utility weighs."""
     weight = basis.T @ utility.weight(np.eye(len(basis))) @ basis
     values, vectors = np.linalg.eigh(weight)
     if values[0] > 1e-12 * values[-1]:

@@ -98,7 +98,13 @@ def meet_above(outputs: Outputs, noise: GaussianNoise, nats: float) -> GaussianN
 
 
 def meet_tightly(
-    outputs: Outputs, noise: GaussianNoise, nats: float, seed: int, *, slope: float, most: float
+    outputs: Outputs,
+    noise: GaussianNoise,
+    nats: float,
+    seed: int,
+    *,
+    slope: float,
+    most: float = math.inf,
 ) -> float:
     """Return t: `noise` times exp(t), in power, has an expected bound just below the budget.
 

@@ -20,6 +20,8 @@ from rpac.calibrate.closed_form import (
 )
 from rpac.calibrate.equilibrium import Equilibrium
 from rpac.calibrate.meet import DELTA, meet
+from rpac.calibrate.sliced import SlicedStackelberg
+from rpac.calibrate.stackelberg import Stackelberg
 from rpac.errors import ExactRelease
 from rpac.joint import entropy
 from rpac.leakage import distinct
@@ -38,6 +40,8 @@ METHODS: dict[str, Calibrator] = {
     "equilibrium": Equilibrium(),
     "isotropic": Isotropic(),
     "proportional": Proportional(),
+    "sliced-sr-pac": SlicedStackelberg(),
+    "sr-pac": Stackelberg(),
 }
 
 

@@ -17,17 +17,18 @@ from rpac.calibrate.closed_form import auto_pac_variances, principal
 from rpac.calibrate.lattice import LatticeGame, gaussian_start
 from rpac.calibrate.meet import DELTA, meet
 from rpac.joint import entropy, log_posterior_loss
-from rpac.leakage import distinct
+from rpac.leakage import distinct, grid_leakage
 from rpac.noise.base import integer_table, look_up, study_uniforms
 from rpac.noise.grid import GridNoise
 from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
+from rpac.reference.table import convolve
 from rpac.utility import Utility
 
 _HALF = 120
 
 
-def public_basis(outputs: Outputs, basis: Any, seed: int) -> Floats:
+def public_basis(outputs: Outputs, basis: Any) -> Floats:
     """Return (d, r) orthonormal axes: "principal", "independent", or a matrix of one's own."""
     axes, spectrum = principal(outputs)
     if isinstance(basis, str):
@@ -35,7 +36,8 @@ def public_basis(outputs: Outputs, basis: Any, seed: int) -> Floats:
             return axes
         if basis == "independent":
             return np.asarray(
-                axes @ _independent((outputs.values - outputs.center) @ axes, outputs.weights, seed)
+                axes
+                @ independent_rotation((outputs.values - outputs.center) @ axes, outputs.weights)
             )
         raise refuse('basis "principal", "independent" or a matrix', repr(basis), "Choose one.")
     given = array(basis, "basis", 2)
@@ -48,7 +50,7 @@ def public_basis(outputs: Outputs, basis: Any, seed: int) -> Floats:
     return given
 
 
-def _independent(points: Floats, weights: Floats, seed: int) -> Floats:
+def independent_rotation(points: Floats, weights: Floats) -> Floats:
     """Return the rotation of (m, r) points with the largest fourth cumulants (Jacobi sweeps)."""
     r = points.shape[1]
     turn = np.eye(r)
@@ -81,7 +83,7 @@ def product_equilibrium(
     outputs: Outputs, nats: float, basis: Any, utility: Utility, seed: int
 ) -> GridNoise:
     """Return independent lattice noise whose axes' leakages sum to at most the budget."""
-    axes = public_basis(outputs, basis, seed)
+    axes = public_basis(outputs, basis)
     along = (outputs.values - outputs.center) @ axes
     spectrum = outputs.weights @ np.square(along)
     scales = np.sqrt(auto_pac_variances(np.maximum(spectrum, 1e-12 * spectrum.max()), nats))
@@ -110,12 +112,12 @@ def product_equilibrium(
 
     def gap(log_mu: float) -> float:
         law, total = at(log_mu)
-        return min(total, _expected_joint(outputs, law, seed)) - nats
+        return min(total, expected_joint(outputs, law, seed)) - nats
 
     return at(meet(gap, 1e-3 * nats, width=1e-3))[0]
 
 
-def _expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
+def expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
     """Return what the joint certificate will very likely say at most: it reclaims slack."""
     codes, p = distinct(law.encode(outputs.values), outputs.weights)
     judging = int(np.clip(4e7 // codes.size, 5_000, 400_000))
@@ -126,3 +128,45 @@ def _expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
     log_term, sd = math.log(2 / DELTA), float(loss.std())
     interval = sd * math.sqrt(2 * log_term / judging) + 7 * loss.max() * log_term / (3 * judging)
     return float(entropy(p) - loss.mean() + interval + 3 * sd * math.sqrt(2 / judging))
+
+
+def expected_table_bound(outputs: Outputs, law: GridNoise, seed: int) -> float:
+    """Return what a certificate of independent tables will very likely say at most."""
+    codes = law.encode(outputs.values)
+    found = grid_leakage(codes, outputs.weights, law, delta=DELTA, draws=0)
+    total = min(found.proved.values())
+    return total if len(law.axes) == 1 else min(total, expected_joint(outputs, law, seed))
+
+
+def meet_table(outputs: Outputs, law: GridNoise, nats: float, seed: int) -> GridNoise:
+    """Return tables that meet the budget: thinned by scale, or with Gaussian noise added.
+
+    Adding independent noise never raises leakage, scaling may; each answer was evaluated.
+    """
+
+    def at(t: float) -> GridNoise:
+        whole = outputs.kind == "count" and outputs.dim == 1
+        if t <= 0 and not whole:
+            axes = tuple(
+                LatticeNoise(a.step * math.exp(t / 2), a.offsets, a.weights) for a in law.axes
+            )
+        else:
+            axes = tuple(_blurred(axis, max(math.expm1(t), 0.0)) for axis in law.axes)
+        return GridNoise(law.basis, law.center, axes)
+
+    def gap(t: float) -> float:
+        return expected_table_bound(outputs, at(t), seed) - nats
+
+    return at(meet(gap, 1e-3 * nats, width=1e-3, slope=nats))
+
+
+def _blurred(axis: LatticeNoise, share: float) -> LatticeNoise:
+    """Return the table plus discrete Gaussian noise of `share` times its variance."""
+    scale = math.sqrt(share * float(axis.cov[0, 0])) / axis.step
+    if scale < 1e-3:
+        return axis
+    kernel = LatticeNoise.gaussian(axis.step, scale)
+    masses = np.maximum(convolve(axis.dense, kernel.dense), 0.0)
+    masses[masses < 1e-15 * masses.max()] = 0.0
+    k = np.arange(masses.size) + int(axis.offsets[0] + kernel.offsets[0])
+    return LatticeNoise(axis.step, k, masses / masses.sum())

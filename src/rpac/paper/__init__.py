@@ -1,0 +1,1 @@
+"""What the paper adds around the line: gap corrections and its experiments."""
