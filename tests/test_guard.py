@@ -22,6 +22,14 @@ from rpac.simulate import answer_on_fresh_draw
 LIMITS = {"seconds": 2.0, "memory": 1 << 30}
 
 
+class Panic(BaseException):
+    """As extensions raise it: no Exception."""
+
+
+def panic():
+    raise Panic("the secret was 8.5")
+
+
 def die(how):
     def mechanism(x):
         how()
@@ -40,6 +48,7 @@ def die(how):
         lambda x: None,
         lambda x: "text",
         die(lambda: sys.exit(3)),
+        die(panic),
     ],
 )
 def test_what_goes_wrong_becomes_the_sentinel(mechanism, limits):
@@ -201,3 +210,19 @@ def test_pure_mechanisms_pass_with_declared_randomness():
     rpac.simulate(worlds, lambda x, rng: x + rng.normal())
     rpac.simulate(worlds, lambda x: "a" if x > 3 else "b")
     rpac.simulate(worlds, rpac.vectorized(lambda stack: stack * 2))
+
+
+def test_a_panic_tells_nothing():
+    source = rpac.Draws(lambda rng: rng.normal(), clip=(-4.0, 4.0), draws=40)
+    outputs = rpac.simulate(source, lambda x: x)
+    assert answer_on_fresh_draw(source, die(panic), outputs) == pytest.approx(outputs.center)
+    with pytest.raises(rpac.MechanismError, match="got a Panic on some") as caught:
+        rpac.simulate(rpac.Worlds([1.0, 2.0]), die(panic))
+    assert "8.5" not in str(caught.value)
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    for run in (guarded(die(interrupt), sentinel=0.0), lambda x: rpac.simulate(x, die(interrupt))):
+        with pytest.raises(KeyboardInterrupt):
+            run(rpac.Worlds([1.0, 2.0]))

@@ -435,3 +435,20 @@ def test_the_file_is_what_it_says(folder):
         assert ledger._store.rows("PRAGMA journal_mode")[0][0] == "wal"
         assert ledger._store.rows("PRAGMA synchronous")[0][0] == 2
     assert sqlite3.sqlite_version_info >= (3, 24)
+
+
+def test_a_key_belongs_to_its_analyst_and_its_entry(folder):
+    people = rpac.Worlds([1.0, 2.0, 4.0, 8.0])
+    path = f"{folder}/keys.db"
+    with rpac.Ledger(path, budget=2.0, analyst="ann") as ann:
+        rpac.privatize(float, people, 0.4, ledger=ann, key="k")
+        bob = ann.under(analyst="bob")
+        bob.cap(0.1, analyst="bob")
+        with pytest.raises(rpac.InputError, match="another request"):
+            rpac.privatize(float, people, 0.4, ledger=bob, key="k")
+    with sqlite3.connect(path) as raw:
+        raw.execute("DROP TRIGGER rpac_no_UPDATE")
+        raw.execute("UPDATE rpac_entries SET key = NULL")
+    raw.close()
+    with pytest.raises(rpac.LedgerError, match="under another key"):
+        rpac.Ledger(path)

@@ -1,7 +1,12 @@
 """Sessions: the exact posterior, charges that cover what is learnt, one world through restarts."""
 
+import copy
 import json
 import os
+import pickle
+import threading
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -167,14 +172,14 @@ def test_a_session_survives_a_restart(ledger, folder):
     other = rpac.Worlds(list(range(1, 17)))
     with pytest.raises(rpac.InputError, match="Expected the source of this session; got another"):
         Session(other, 2.0, ledger, store=store)
-    copy = Path(store).read_text()
+    kept = Path(store).read_text()
     again.close()
     assert not os.path.exists(store)
     assert again._world.open() == -1
-    Path(store).write_text(copy)  # a copy of the sealed store does not reopen a closed session
+    Path(store).write_text(kept)  # a copy of the sealed store does not reopen a closed session
     with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
         Session(SOURCE, 2.0, ledger, store=store)
-    with pytest.raises(rpac.LedgerError, match="Expected an open session; got a closed one"):
+    with pytest.raises(rpac.LedgerError, match="Expected an open session, in the process"):
         again.ask(TWO, 0.1)
     again._world = SealedValue(world)  # the books know it is closed, whatever the process thinks
     with pytest.raises(rpac.LedgerError, match="a charge under the latest state"):
@@ -206,7 +211,7 @@ def test_the_drawn_world_is_in_no_public_place(ledger, folder):
     assert [e["kind"] for e in ledger.entries()][-2:] == ["session", "close"]
     session = Session(SOURCE, 2.0)
     session.close()
-    with pytest.raises(rpac.LedgerError, match="Expected an open session; got a closed one"):
+    with pytest.raises(rpac.LedgerError, match="Expected an open session, in the process"):
         session.ask(TWO, 0.1)
 
 
@@ -217,6 +222,67 @@ def test_a_state_that_was_changed_is_refused(ledger, folder):
         ledger._store.keep_state(session.id, np.log(np.full(16, 1 / 16)).tobytes()[::-1])
     with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
         Session(SOURCE, 2.0, ledger, store=store)
+
+
+def test_a_state_rolled_back_with_its_seals_is_found(ledger, folder):
+    """Whoever can write the database cannot have the next answer charged under the prior."""
+    store = f"{folder}/session"
+    session = Session(SOURCE, 2.0, ledger, store=store)
+    prior = session._log_posterior.tobytes()
+    session.ask(TWO, 0.3)
+    with ledger._store.exclusive():
+        old = ledger._store.account("session", session.id)
+        ledger._store.put(replace(old, note=sha256(prior).hexdigest()))
+        ledger._store.keep_state(session.id, prior)
+    with pytest.raises(rpac.LedgerError, match="accounts that differ from the sum of the entries"):
+        Session(SOURCE, 2.0, ledger, store=store)
+
+
+def test_one_world_has_one_session(ledger):
+    session = Session(SOURCE, 0.35)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(rpac.InputError, match="Expected one session for one drawn world"):
+            duplicate(session)
+    answers, refused = [], []
+
+    def ask():
+        try:
+            answers.append(session.ask(TWO, 0.1))
+        except rpac.BudgetSpent:
+            refused.append(1)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(answers), len(refused)) == (3, 5)
+    assert session.spent == pytest.approx(sum(a.certificate.bound for a in answers), abs=1e-8)
+    session._pid += 1  # as after a fork
+    with pytest.raises(rpac.LedgerError, match="in the process that opened it; got another"):
+        session.ask(TWO, 0.01)
+
+
+def test_a_given_secret_is_booked_once_or_asked_about_in_one_session(ledger, folder):
+    """Noise for the prior, asked about adaptively, would leak more than the books say."""
+    worlds = rpac.Worlds([float(x) for x in range(16)])
+    first = rpac.privatize(square, worlds, 0.1, secret=3.0, ledger=ledger, key="k")
+    again = rpac.privatize(square, worlds, 0.1, secret=3.0, ledger=ledger, key="k")
+    assert again.value == first.value
+    with pytest.raises(rpac.InputError, match="a given secret asked about again"):
+        rpac.privatize(square, worlds, 0.1, secret=3.0, ledger=ledger)
+    with pytest.raises(rpac.InputError, match="a given secret asked about again"):
+        rpac.privatize(square, worlds, 0.1, ledger=ledger)
+    elsewhere = ledger.under(dataset="elsewhere")
+    store = f"{folder}/session"
+    session = Session(worlds, 1.0, elsewhere, store=store, secret=3.0)
+    session.ask(square, 0.1)
+    session = Session(worlds, 1.0, elsewhere, store=store)
+    session.ask(square, 0.1)
+    assert session._world.open() == 3
+    other = Session(worlds, 1.0, elsewhere, secret=3.0)
+    with pytest.raises(rpac.InputError, match="a given secret asked about again"):
+        other.ask(square, 0.1)
 
 
 def test_many_sessions_are_reopened_as_they_were(database):

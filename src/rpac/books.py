@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any, TypeAlias, final
@@ -37,7 +37,8 @@ class Line:
 
     Attributes:
         version: Hash of the data.
-        secret: Hash of what is drawn from them, and with which prior.
+        secret: Hash of what is drawn from them, and with which prior; one of its own where the
+            secret was given, so that no other release or session can be booked beside it.
         session: The session it belongs to, if any.
         state: Hash of the session's state that the charge was computed from.
     """
@@ -128,8 +129,8 @@ def checked_body(seq: int, text: str, own: str, before: str) -> Json:
     return body
 
 
-Book: TypeAlias = dict[tuple[str, str], list[int]]
-"""Balances recomputed: [spent, cap] by account; without a cap it is -1."""
+Book: TypeAlias = dict[tuple[str, str], Account]
+"""Accounts recomputed from the entries."""
 
 
 def charged_names(dataset: str, version: str, analyst: str, session: str) -> list[tuple[str, str]]:
@@ -143,19 +144,31 @@ _PARTS = ("dataset", "version", "analyst", "session")
 
 
 def rebook(book: Book, entry: Json) -> None:
-    """Add an entry to recomputed balances."""
+    """Add an entry to recomputed accounts."""
     kind = entry["kind"]
     if kind == "open":
-        book["ledger", ""] = [0, entry["cap"]]
+        book["ledger", ""] = Account("ledger", "", entry["cap"], 0, "")
     elif kind == "cap":
-        book.setdefault((entry["account"][0], entry["account"][1]), [0, -1])[1] = entry["cap"]
+        old = _account(book, *entry["account"])
+        book[old.kind, old.name] = replace(old, cap=entry["cap"])
     elif kind == "session":
-        book["session", entry["session"]] = [0, entry["cap"]]
+        name = entry["session"]
+        book["session", name] = Account("session", name, entry["cap"], 0, entry["state"])
+    elif kind == "close":
+        old = _account(book, "session", entry["session"])
+        book["session", old.name] = replace(old, note="closed")
     elif kind == "attempt":
-        book.setdefault(("attempts", entry["outputs"]), [0, -1])[0] += 1
-    elif kind == "spend":
+        old = _account(book, "attempts", entry["outputs"])
+        book["attempts", old.name] = replace(old, spent=old.spent + 1)
+    else:
+        notes = {"version": entry["secret"], "session": entry.get("state", "")}
         for name in charged_names(*(entry[part] for part in _PARTS)):
-            account = book.setdefault(name, [0, -1])
-            account[0] += entry["nano"]
-            if 0 <= account[1] < account[0]:
+            old = _account(book, *name)
+            new = replace(old, spent=old.spent + entry["nano"], note=notes.get(old.kind, ""))
+            if new.cap is not None and new.spent > new.cap:
                 raise damaged(f"entry {entry['seq']}, which exceeds a cap")
+            book[name] = new
+
+
+def _account(book: Book, kind: str, name: str) -> Account:
+    return book.get((kind, name), Account(kind, name, None, 0, ""))

@@ -101,7 +101,9 @@ class Guarded:
             try:
                 form, row = flatten(self.__wrapped__(secret, **rng))
                 common_form([self._form, form])
-            except (Exception, SystemExit, GeneratorExit):
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # a panic of an extension is no Exception
                 return None
         whole = not self._form.whole or form.whole
         return row if whole else None

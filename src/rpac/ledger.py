@@ -260,13 +260,16 @@ class Ledger:
         while True:
             with self._store.reading():
                 page = self._store.rows(
-                    "SELECT seq, body, hash FROM rpac_entries WHERE seq >= ? ORDER BY seq "
+                    "SELECT seq, body, hash, key FROM rpac_entries WHERE seq >= ? ORDER BY seq "
                     "LIMIT ?", since, _PAGE
                 )  # fmt: skip
-            for seq, text, own in page:
+            for seq, text, own, key in page:
                 if seq != since:
                     raise damaged(f"a gap before entry {seq}")
-                yield checked_body(seq, text, own, before) | {"seq": seq, "hash": own}
+                body = checked_body(seq, text, own, before)
+                if body.get("key") != key:
+                    raise damaged(f"entry {seq} under another key")
+                yield body | {"seq": seq, "hash": own}
                 since, before = seq + 1, own
             if len(page) < _PAGE:
                 return
@@ -291,9 +294,9 @@ class Ledger:
                 raise damaged("a head that is not the last entry, or a broken file")
             rows = self._store.rows("SELECT kind, name FROM rpac_accounts")
             accounts = [self._store.account(*row) for row in rows]
-            found = {(a.kind, a.name): [a.spent, -1 if a.cap is None else a.cap] for a in accounts}
+            found = {(a.kind, a.name): a for a in accounts}
             if since == 0 and found != book:
-                raise damaged("balances that differ from the sum of the entries")
+                raise damaged("accounts that differ from the sum of the entries")
         return seq
 
     def close(self) -> None:
@@ -330,8 +333,8 @@ class Ledger:
             if old.kind == "version" and old.note not in ("", line.secret):
                 raise refuse(
                     "charges about one secret on a line of the books",
-                    "another unit, prior or set of worlds",
-                    "Use the same source, or book it under another dataset name.",
+                    "another unit, prior or set of worlds, or a given secret asked about again",
+                    "Use the same source; ask about a given secret in one rpac.Session.",
                 )
         notes = {"version": line.secret}
         return [
@@ -348,10 +351,7 @@ class Ledger:
         """
         with self._store.exclusive():
             head = self._head()
-            known = self._entry_of(key, request)
-            if known is not None:
-                return known
-            entry = self._append(kind, change(), head, key)
+            entry = self._entry_of(key, request) or self._append(kind, change(), head, key)
         self._remember(entry["seq"], entry["hash"])
         return entry
 

@@ -36,6 +36,11 @@ def draw_world(weights: Floats) -> int:
     return int(look_up(integer_table(weights), system_uniforms(1))[0])
 
 
+def draw_among(weights: Floats, places: list[int] | None) -> int:
+    """Return the index of a world drawn from the prior, among some places if they are given."""
+    return draw_world(weights) if places is None else places[draw_world(weights[places])]
+
+
 def noisy_codes(codes: Ints, law: GridNoise | LabelChannel, *, allow_exact: bool = False) -> Ints:
     """Return one output with noise, as integers: its (r,) codes plus table noise.
 
@@ -98,7 +103,8 @@ def privatize(
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
         secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
-            the kind that a `Draws` sampler returns. The prior is then what its owner declares.
+            the kind that a `Draws` sampler returns. The prior is then what its owner declares,
+            and books take one such release; `Session(secret=...)` takes many.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation.
@@ -120,11 +126,12 @@ def privatize(
     if seed is None:
         seed = _seed(key) if isinstance(source, Draws) else 0
     outputs = simulate(source, mechanism, n_jobs=n_jobs, seed=seed)
-    worlds = None if secret is None else _given(source, secret)
+    worlds = None if secret is None else given_worlds(source, secret)
     if secret is not None:
         outputs.statement += " (given by its owner, who declares the prior)"
     name = method if isinstance(method, str) else type(method).__qualname__
-    request = digest(outputs.digest, repr(budget), name, str(secret is None))
+    asked = [outputs.digest, repr(budget), name, str(secret is None)]
+    request = digest(*asked, *(() if ledger is None else (ledger.dataset, ledger.analyst)))
     known = None if ledger is None else ledger.find(key, request)
     if known is not None:
         made = Certificate.from_json(known.answer["certificate"])
@@ -136,8 +143,10 @@ def privatize(
     made = certify(outputs, law, confidence, budget=budget)
     if law.describe()["digest"] != made.noise["digest"]:
         raise refuse("the law that was certified", "another", "Leave the noise as it was made.")
-    line = Line() if ledger is None else Line(source.version, source.secret)
+    line = Line()
     if ledger is not None:
+        owned = source.secret if secret is None else digest(source.secret, secrets.token_hex(16))
+        line = Line(source.version, owned)
         ledger.check(charge(made), line)
     fresh = _fresh(outputs, law, source, mechanism, secret)
 
@@ -163,7 +172,7 @@ def _seed(key: str | None) -> int:
     return int.from_bytes(sha256(key.encode()).digest()[:7], "little")
 
 
-def _given(source: Source, secret: Any) -> list[int] | None:
+def given_worlds(source: Source, secret: Any) -> list[int] | None:
     """Return the worlds that equal a given secret; None for an open distribution."""
     if isinstance(source, Draws):
         return None
@@ -192,8 +201,7 @@ def _fresh(
 
 def _drawn(outputs: Outputs, law: GridNoise | LabelChannel, given: list[int] | None) -> Ints:
     """Return the (r,) integers of the drawn world, or of one that equals the given secret."""
-    places = given or list(range(len(outputs.weights)))
-    world = places[draw_world(outputs.weights[places])]
+    world = draw_among(outputs.weights, given)
     if isinstance(law, LabelChannel):
         return np.asarray(outputs.values[world].astype(np.int64))
     return np.asarray(outputs.codes(law)[world])

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -31,7 +32,7 @@ from rpac.ledger import Ledger
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
-from rpac.release import decode, draw_world, noisy_codes
+from rpac.release import decode, draw_among, given_worlds, noisy_codes
 from rpac.reveal import Release, answer, reveal
 from rpac.sealed import SealedValue, publish
 from rpac.simulate import evaluate
@@ -54,6 +55,8 @@ class Session:
         method: Calibrator for single numbers. Several numbers get Auto-PAC noise, whose bound has
             no sampling error; labels the equilibrium.
 
+        secret: The secret itself, one of `Worlds`, where it is given rather than drawn.
+
     Guarantees:
         The questions may depend on all earlier answers. In every transcript the charges sum to
         at most the budget, and so does the mutual information between world and transcript.
@@ -74,6 +77,7 @@ class Session:
         *,
         store: str | Path | None = None,
         method: str = "auto-pac",
+        secret: Any = None,
     ) -> None:
         if not isinstance(source, Source) or isinstance(source, Draws):
             raise refuse("Worlds or Subsets", type(source).__name__, "Its worlds must be finite.")
@@ -87,11 +91,12 @@ class Session:
         self._cap = math.floor(exact_nano(as_budget(budget).nats(self._entropy)))
         self._spent, self._questions = 0, 0
         self._log_posterior: Floats = np.log(self._prior)
-        self._line = Line() if ledger is None else Line(source.version, source.secret)
+        self._line = Line()
+        self._lock, self._pid = threading.Lock(), os.getpid()
         if self._store is not None and self._store.exists():
             self._resume()
         else:
-            self._open()
+            self._open(None if secret is None else given_worlds(source, secret))
 
     @property
     def spent(self) -> float:
@@ -123,13 +128,23 @@ class Session:
             BudgetSpent: If the charge does not fit into what is left.
             BudgetExceeded: If no noise was found that meets the budget.
         """
-        if self._world.open() < 0:
-            raise refuse("an open session", "a closed one", "Open a new one.", LedgerError)
+        if self._world.open() < 0 or self._pid != os.getpid():
+            raise refuse(
+                "an open session, in the process that opened it",
+                "another",
+                "Open a new one, or resume it from its store.",
+                LedgerError,
+            )
         outputs = self._outputs(question)
+        with self._lock:
+            return self._asked(outputs, budget, key)
+
+    def _asked(self, outputs: Outputs, budget: Any, key: str | None) -> Release:
         nats = as_budget(budget).nats(self._entropy)
         request = ""
         if self._ledger is not None:
-            request = digest(outputs.digest, repr(budget), self.id)
+            who = (self._ledger.dataset, self._ledger.analyst)
+            request = digest(outputs.digest, repr(budget), self.id, *who)
             known = self._ledger.find(key, request)
             if known is not None:
                 made = Certificate.from_json(known.answer["certificate"])
@@ -182,14 +197,14 @@ class Session:
     def close(self) -> None:
         """Erase the drawn world; the session cannot be resumed."""
         self._world = SealedValue(-1)
-        if self._ledger is not None:
-            _close(self._ledger, self.id)
         if self._store is not None and self._store.exists():
             with open(self._store, "r+b") as file:
                 file.write(bytes(os.path.getsize(self._store)))
                 file.flush()
                 os.fsync(file.fileno())
             self._store.unlink()
+        if self._ledger is not None:
+            _close(self._ledger, self.id)
 
     def __enter__(self) -> Session:
         return self
@@ -197,22 +212,26 @@ class Session:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise refuse("one session for one drawn world", "a copy", "Resume it from its store.")
+
     def __repr__(self) -> str:
         return (
             f"Session({self._questions} answers, {nats_text(self._spent)} of "
             f"{nats_text(self._cap)} nats spent)"
         )
 
-    def _open(self) -> None:
+    def _open(self, given: list[int] | None) -> None:
         self.id = secrets.token_hex(16)
-        self._world = SealedValue(draw_world(self._prior))
+        self._world = SealedValue(draw_among(self._prior, given))
+        self._given = given is not None
         if self._ledger is not None:
             state = self._log_posterior.tobytes()
             _open(self._ledger, self.id, self._cap, state)
             self._stand(state)
         if self._store is not None:
             _seal(self._store, {"session": self.id, "world": self._world.open(),
-                                "source": self._mark()})  # fmt: skip
+                                "given": given is not None, "source": self._mark()})  # fmt: skip
 
     def _resume(self) -> None:
         assert self._store is not None
@@ -220,18 +239,21 @@ class Session:
         kept = json.loads(self._store.read_text(encoding="utf-8"))
         if kept["source"] != self._mark():
             raise refuse("the source of this session", "another", "Open it with the same data.")
+        self._ledger.verify()  # the state is what a charge is computed from
         self.id, self._world = kept["session"], SealedValue(int(kept["world"]))
+        self._given = kept["given"]
         state, self._spent, self._cap = _load(self._ledger, self.id)
         self._log_posterior = np.frombuffer(state, np.float64)
         self._stand(state)
 
     def _mark(self) -> str:
         assert self._ledger is not None
-        return digest(self._line.version, self._line.secret, self._ledger.id)
+        return digest(self._source.version, self._source.secret, self._ledger.id)
 
     def _stand(self, state: bytes) -> None:
-        mark = sha256(state).hexdigest()
-        self._line = Line(self._line.version, self._line.secret, self.id, mark)
+        source = self._source
+        owned = digest(source.secret, self.id) if self._given else source.secret
+        self._line = Line(source.version, owned, self.id, sha256(state).hexdigest())
 
     def _outputs(self, question: Any) -> Outputs:
         if isinstance(question, Outputs):

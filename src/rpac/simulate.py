@@ -161,11 +161,13 @@ def _run(mechanism: Callable[..., Any], secret: Any, seed: Any = None) -> Any:
         if seed is None:
             return mechanism(secret)
         return mechanism(secret, rng=np.random.default_rng(seed))
-    except Exception as error:  # a black box may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a black box may raise anything
         raise _failed(error) from None
 
 
-def _failed(error: Exception) -> RpacError:
+def _failed(error: BaseException) -> RpacError:
     return refuse(
         "a mechanism that answers on every world",
         f"a {type(error).__name__} on some",
@@ -245,7 +247,7 @@ def answer_on_fresh_draw(
             form, row = flatten(answer)
             assert outputs.form is not None
             common_form([outputs.form, form])
-    except (Exception, SystemExit):
+    except BaseException:  # whatever it is, it may quote the secret
         row = outputs.center
     assert outputs.clip is not None
     return np.asarray(np.clip(row, *outputs.clip))
