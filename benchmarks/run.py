@@ -15,12 +15,12 @@ import sys
 import time
 from pathlib import Path
 
+import neural
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import brentq
 from scipy.stats import binomtest
 
-import neural
 import rpac
 from rpac.oracles import laws, quadrature_nats, sign_cube
 

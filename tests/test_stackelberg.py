@@ -9,7 +9,7 @@ import pytest
 
 import rpac
 from rpac.calibrate import gaussian, stackelberg
-from rpac.calibrate.stackelberg import FAMILIES, Stackelberg, require_neural
+from rpac.calibrate.stackelberg import Stackelberg, require_neural
 from rpac.oracles import quadrature_nats
 
 pytest.importorskip("jax", reason="the extra `neural` is not installed")
@@ -74,11 +74,11 @@ def test_a_mixture_needs_three_quarters_of_the_best_gaussian(mixture_play):
     certificate = rpac.certify(rpac.Outputs([-1.0, 1.0]), mixture_play.noise, budget=0.6)
     assert certificate.grade == "proved"
     assert mixture_play.noise.power <= 0.75 * high**2
-    assert 0.9 * 0.6 <= mixture_play.attack.nats
+    assert mixture_play.attack.nats >= 0.9 * 0.6
     assert mixture_play.attack.lower <= certificate.bound
 
 
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f not in ("gaussian", "mixture")])
+@pytest.mark.parametrize("family", ["low-rank", "generalized-normal", "flow"])
 def test_every_family_meets_the_budget_and_its_attack_comes_close(family):
     outputs = line()
     play = Stackelberg(family=family, components=4, training=SHORT).play(outputs, 1.0)
@@ -88,7 +88,7 @@ def test_every_family_meets_the_budget_and_its_attack_comes_close(family):
     assert play.attack.nats >= 0.9
 
 
-@pytest.mark.parametrize("decoder", ["kernel", "network", "gaussian", "mixture", "flow"])
+@pytest.mark.parametrize("decoder", ["kernel", "network", "mixture", "flow"])
 def test_every_decoder_learns(decoder):
     """A decoder's figure lies below the truth, and well above nothing."""
     outputs, noise = line(), rpac.GaussianNoise(2.0)
@@ -114,7 +114,7 @@ def test_a_bernoulli_decoder_guesses_members():
     outputs = rpac.simulate(rpac.Subsets(people, worlds=20), np.mean)
     play = Stackelberg(decoder="bernoulli", training=SHORT).play(outputs, 0.8)
     certificate = rpac.certify(outputs, rpac.tabulate(outputs, play.noise), budget=0.8)
-    assert 0.2 <= play.attack.nats
+    assert play.attack.nats >= 0.2
     assert play.attack.lower <= certificate.bound
     with pytest.raises(rpac.InputError, match="half-samples for a Bernoulli decoder"):
         Stackelberg(decoder="bernoulli", training=SHORT).play(ring(), 0.8)

@@ -79,7 +79,7 @@ def test_utility_falls_faster_for_auto_pac_only_while_there_is_something_to_tell
     assert slope[0] > auto_slope[0]
     assert slope[1] < auto_slope[1] or at[-1] > math.log(2) - 1e-2
     beyond = np.array([0.8, 0.9])  # above H(X) = log 2 no noise is needed at all
-    assert 0.0 < -(np.diff(1 / np.expm1(2 * beyond)) / 0.1)[0]
+    assert -(np.diff(1 / np.expm1(2 * beyond)) / 0.1)[0] > 0.0
     assert (power < auto).all()
 
 
