@@ -1,4 +1,4 @@
-"""Stackelberg SR-PAC, sliced SR-PAC and the gap corrections, measured. `make bench` calls `PARTS`."""
+"""Stackelberg SR-PAC, sliced SR-PAC and gap corrections, measured; `make bench` calls `PARTS`."""
 
 from __future__ import annotations
 
@@ -96,8 +96,9 @@ def fidelity() -> None:
         attack = play.attack
         share = attack.nats / budget
         rows.append([name, family, budget, attack.lower, attack.nats, bound, share])
-    table("Budget fidelity of SR-PAC", ["problem", "family", "budget", "attack (1 - 1e-6)", "attack",
-                                        "certificate", "attack / budget"], rows)  # fmt: skip
+    table("Budget fidelity of SR-PAC",
+          ["problem", "family", "budget", "attack (1 - 1e-6)", "attack", "certificate",
+           "attack / budget"], rows)  # fmt: skip
 
 
 def sliced() -> None:

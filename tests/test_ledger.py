@@ -211,7 +211,7 @@ def test_balances_are_recomputed_from_the_entries(folder):
     ledger.spend(0.3)
     other = ledger._store.account("dataset", "")
     forge(ledger, lambda store: store.put(type(other)("dataset", "", None, 5, "")))
-    with pytest.raises(rpac.LedgerError, match="balances that differ from the sum"):
+    with pytest.raises(rpac.LedgerError, match="accounts that differ from the sum"):
         ledger.verify()
     whole = ledger._store.account("ledger", "")
     forge(ledger, lambda store: store.put(type(whole)("ledger", "", 10**9, 5, "")))

@@ -9,7 +9,7 @@ import pytest
 
 import rpac
 from rpac.calibrate import gaussian, stackelberg
-from rpac.calibrate.stackelberg import FAMILIES, Stackelberg, require_neural
+from rpac.calibrate.stackelberg import Stackelberg, require_neural
 from rpac.oracles import quadrature_nats
 
 pytest.importorskip("jax", reason="the extra `neural` is not installed")
@@ -78,7 +78,7 @@ def test_a_mixture_needs_three_quarters_of_the_best_gaussian(mixture_play):
     assert mixture_play.attack.lower <= certificate.bound
 
 
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f not in ("gaussian", "mixture")])
+@pytest.mark.parametrize("family", ["low-rank", "generalized-normal", "flow"])
 def test_every_family_meets_the_budget_and_its_attack_comes_close(family):
     outputs = line()
     play = Stackelberg(family=family, components=4, training=SHORT).play(outputs, 1.0)
@@ -88,7 +88,7 @@ def test_every_family_meets_the_budget_and_its_attack_comes_close(family):
     assert play.attack.nats >= 0.9
 
 
-@pytest.mark.parametrize("decoder", ["kernel", "network", "gaussian", "mixture", "flow"])
+@pytest.mark.parametrize("decoder", ["kernel", "network", "mixture", "flow"])
 def test_every_decoder_learns(decoder):
     """A decoder's figure lies below the truth, and well above nothing."""
     outputs, noise = line(), rpac.GaussianNoise(2.0)

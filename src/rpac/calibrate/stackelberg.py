@@ -299,11 +299,9 @@ class _Scaled:
     frame: _Frame
 
     def __call__(self, b: Any) -> Any:
-        import jax.numpy as jnp
-
-        to_noise = jnp.asarray((self.frame.axes * self.frame.sigmas).T, jnp.float32)
+        to_noise = ((self.frame.axes * self.frame.sigmas).T).astype(np.float32)
         normal = np.random.default_rng(0).standard_normal((2_000, len(self.frame.sigmas)))
-        at_start = float(np.mean(self.function(normal @ np.asarray(to_noise))))
+        at_start = float(np.mean(self.function(normal @ to_noise)))
         return self.function(b @ to_noise) / at_start
 
 

@@ -28,9 +28,8 @@ OTHER = "other"
 class Query:
     """One SELECT over the tables of a database; made by `Database.query`.
 
-    Sums and counts are scaled to all units by the public inclusion rate. A group that is empty in
-    a world counts 0 in sums and counts; its averages and extremes take their value on the whole
-    table, so that a missing group does not show.
+    Sums and counts are scaled to all units by the public inclusion rate. What is NULL in a world
+    counts 0 there, so that a missing group does not show, and noise covers whoever makes it up.
 
     Attributes:
         one_pass: Whether one aggregation a (group, unit) serves all worlds; else a query a world.
@@ -76,10 +75,10 @@ class Query:
     def _keep(self, rows: list[tuple[Any, ...]], values: Floats) -> Form:
         """Store (m, d) answers in public units; return how to show them. (m + 1, rows, k) in."""
         degrees = np.array([measure.degree for measure in self.measures])
-        empty = np.isnan(values[-1]) & (degrees == 0)
-        usual = np.where((degrees != 0) | empty, 0.0, values[-1])
-        filled = np.where(np.isnan(values), usual, values)
+        empty = np.isnan(values).all(axis=0) & (degrees == 0)
+        filled = np.where(np.isnan(values), 0.0, values)  # a public number: never one of the pool
         spread = np.sqrt(np.square(filled - filled.mean(axis=0)).mean(axis=(0, 1)))
+        spread = np.where(spread > 1e-9 * np.abs(filled).max(axis=(0, 1)), spread, 0.0)
         whole = all(measure.counts for measure in self.measures)
         units = np.exp2(np.rint(np.log2(np.where(spread > 0, spread, 1.0))))
         units = np.ones_like(units) if whole else units
@@ -240,11 +239,26 @@ def _parsed(database: Database, sql: str) -> Any:
         statements = sqlglot.parse(sql, dialect="duckdb")
         if len(statements) != 1 or not isinstance(statements[0], exp.Query):
             raise refuse("one SELECT", f"{len(statements)} statement(s)", "Ask one question.")
+        _refuse_other_tables(statements[0], database)
         schema: dict[str, object] = dict(database.columns)
         return _spelled_out(qualify(statements[0], schema=schema, dialect="duckdb"))
     except (SqlglotError, RecursionError) as error:
         reason = (str(error).splitlines() or [""])[0][:200]
         raise refuse("a SELECT that parses", reason, "Check its syntax and names.") from None
+
+
+def _refuse_other_tables(tree: Any, database: Database) -> None:
+    """Let a query name tables of the database only: each of them is filtered by world."""
+    known = {name.lower() for name in database.columns}
+    known |= {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
+        if not plain or table.name.lower() not in known:
+            raise refuse(
+                f"tables among {sorted(database.columns)}, without a schema",
+                table.sql("duckdb")[:80],
+                "Functions and other schemas would read past the drawn sample.",
+            )
 
 
 def _spelled_out(tree: Any) -> Any:
