@@ -64,6 +64,7 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     assert "+- sampling" in out
     assert "at most 0.5 nats" in out
     assert "left       1 nats now, at least 0.5 after" in out
+    assert not (folder / "books.db").exists()  # a plan makes no books
     record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
     words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
     code, out, err = call(*words, "--sealed-report", sealed)
