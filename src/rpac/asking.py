@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rpac import words
 from rpac._checks import refuse
@@ -30,6 +30,12 @@ class Ask:
     method: str
     ledger: Ledger | None
     unit: str
+    cap: float | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Nats left in the books, or in books that are not made yet; None without any."""
+        return self.cap if self.ledger is None else self.ledger.remaining
 
     @property
     def about(self) -> Json:
@@ -47,12 +53,12 @@ class Ask:
         return [row | {"unit": str(names[row["unit"]])} for row in worst]
 
 
-def prepare(given: Question, *, books: bool) -> Ask:
+def prepare(given: Question, *, books: Literal["none", "old", "any"]) -> Ask:
     """Return the question that the options of a command ask.
 
     Args:
         given: The options.
-        books: Whether to open the ledger.
+        books: Which ledger to open: none, one that exists, or also a new one.
     """
     project = _project(given)
     budget = _budget(given)
@@ -69,8 +75,9 @@ def prepare(given: Question, *, books: bool) -> Ask:
         )
     ((kind, text),) = asked.items()
     source, mechanism = _sql(project, text) if kind == "sql" else _table(project, kind, text)
-    ledger = open_ledger(project) if books else None
-    return Ask(text, source, mechanism, budget, given.method, ledger, project.unit)
+    ledger = open_ledger(project, new=books == "any") if books != "none" else None
+    cap = project.cap if project.ledger is not None else None
+    return Ask(text, source, mechanism, budget, given.method, ledger, project.unit, cap)
 
 
 def _project(given: Question) -> Project:
@@ -149,20 +156,22 @@ def _table(project: Project, kind: str, text: str) -> tuple[Subsets, Any]:
     return source, Command(text)
 
 
-def open_ledger(project: Project) -> Ledger | None:
-    """Return the books of a project; a new file needs a cap."""
+def open_ledger(project: Project, *, new: bool) -> Ledger | None:
+    """Return the books of a project; a new file is made only on request, and needs a cap."""
     if project.ledger is None:
         return None
     from rpac.ledger import Ledger
 
-    new = "://" not in project.ledger and not Path(project.ledger).exists()
-    if new and project.cap is None:
+    absent = "://" not in project.ledger and not Path(project.ledger).exists()
+    if absent and not new:
+        return None
+    if absent and project.cap is None:
         raise refuse(
             "a cap for a new ledger", "none", "Say what all releases together may leak: --cap 1."
         )
     return Ledger(
         project.ledger,
-        project.cap if new else None,
+        project.cap if absent else None,
         dataset=project.dataset,
         analyst=project.analyst,
     )

@@ -39,7 +39,7 @@ class Result:
 
 def plan(given: Question) -> Result:
     """Return price and errors."""
-    ask = prepare(given, books=_books_exist(given))
+    ask = prepare(given, books="old")
     made = _planned(ask)
     lines = [
         f"question   {ask.text}",
@@ -62,13 +62,6 @@ def plan(given: Question) -> Result:
     return Result("\n".join([*lines, *_left(made.remaining)]), made.to_dict())
 
 
-def _books_exist(given: Question) -> bool:
-    where = given.ledger
-    return given.project is not None or (
-        where is not None and ("://" in where or Path(where).exists())
-    )
-
-
 def _planned(ask: Ask, made: Release | None = None) -> planning.Plan:
     """Return the plan, from the noise of a release where there is one."""
     noise = None
@@ -76,11 +69,10 @@ def _planned(ask: Ask, made: Release | None = None) -> planning.Plan:
         outputs, noise = made.sealed
     else:
         outputs = simulate(ask.source, ask.mechanism)
-    left = None if ask.ledger is None else ask.ledger.remaining
     full = planning.full_answer(ask.source, ask.mechanism)
     if full is not None and full.size != outputs.dim:
         full = None
-    return planning.plan(outputs, ask.budget, ask.method, noise=noise, full=full, left=left)
+    return planning.plan(outputs, ask.budget, ask.method, noise=noise, full=full, left=ask.left)
 
 
 def _left(remaining: tuple[float, float] | None) -> list[str]:
@@ -94,11 +86,11 @@ def _left(remaining: tuple[float, float] | None) -> list[str]:
 
 def release(given: Releasing) -> Result:
     """Release one answer; write its record and report."""
-    ask = prepare(given, books=True)
+    ask = prepare(given, books="any")
     made = privatize(
         ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
     )
-    left = None if ask.ledger is None else ask.ledger.remaining
+    left = ask.left
     found = _attacked(made) if given.audit or given.sealed_report else None
     planned = (
         _planned(ask, made).to_dict() if given.report or given.sealed_report or given.out else None
@@ -154,7 +146,7 @@ def _number(value: Any) -> str:
 
 def audit(given: Attacking) -> Result:
     """Attack what a release of this question would be."""
-    ask = prepare(given, books=False)
+    ask = prepare(given, books="none")
     outputs = simulate(ask.source, ask.mechanism)
     noise = calibrate(outputs, ask.budget, ask.method)
     law = noise if isinstance(noise, LabelChannel) else tabulate(outputs, noise)
@@ -167,7 +159,7 @@ def audit(given: Attacking) -> Result:
 
 def compare(given: Comparing) -> Result:
     """Compare methods along budgets."""
-    ask = prepare(given, books=False)
+    ask = prepare(given, books="none")
     methods = [name.strip() for name in given.methods.split(",") if name.strip()]
     unknown = [name for name in methods if name not in METHODS]
     if unknown:

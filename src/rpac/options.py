@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-Text = Annotated[str | None, typer.Option()]
-
 
 @dataclass
 class Question:
