@@ -109,27 +109,32 @@ class Certificate:
         return float(nats_to_success(self.bound, in_range(prior, "prior", 0.0, 1.0)))
 
     def to_json(self) -> str:
-        """Return the certificate as text, sealed with a SHA-256 of its content."""
-        body = {"statement": self.statement} | {f.name: getattr(self, f.name) for f in fields(self)}
-        return _dump(body | {"sha256": sha256(_dump(body).encode()).hexdigest()})
+        """Return the certificate as one line of text, sealed with a SHA-256 of its content."""
+        return publish(self._sealed_body())
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a file."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        text = publish(self._sealed_body(), indent=1) + "\n"
+        Path(path).write_text(text, encoding="utf-8")
+
+    def _sealed_body(self) -> Json:
+        body = {"statement": self.statement} | {f.name: getattr(self, f.name) for f in fields(self)}
+        return body | {"sha256": sha256(publish(body).encode()).hexdigest()}
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """Return the certificate in `text`.
 
         Raises:
-            CertificateError: If a single byte differs from what `to_json` wrote.
+            CertificateError: If anything differs from what `to_json` or `save` wrote.
         """
         try:
             body = json.loads(text)
             names = {f.name for f in fields(cls)}
             made = cls(**{k: v for k, v in body.items() if k in names})
             made = replace(made, not_covered=tuple(made.not_covered))
-            same = made.schema == SCHEMA and made.to_json() == text
+            written = (made.to_json(), publish(made._sealed_body(), indent=1) + "\n")
+            same = made.schema == SCHEMA and text in written
         except (ValueError, TypeError, AttributeError, RecursionError):
             same = False
         if not same:
@@ -151,10 +156,6 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         return _show.html_table(self)
-
-
-def _dump(body: Json) -> str:
-    return publish(body, indent=1) + "\n"
 
 
 def certify(

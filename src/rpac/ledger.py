@@ -376,10 +376,7 @@ class Ledger:
         body = checked_body(seq, text, own, rows[1][2] if seq else "")
         if body["lines"] != self._store.lines():
             raise damaged("accounts that were added or removed")
-        if (
-            body.get("total", self._store.account("ledger", "").spent)
-            != self._store.account("ledger", "").spent
-        ):
+        if body["total"] != self._store.account("ledger", "").spent:
             raise damaged("a balance that differs from the last entry's")
         if self._anchor is not None and not trust:
             kept = self._anchor.read()

@@ -92,3 +92,11 @@ def reveal(
         )
     sealed = None if law is None else (outputs, law)
     return Release(outputs.rebuild(numbers), made, receipt, intervals[0], intervals[1], sealed)
+
+
+def retried(outputs: Outputs, receipt: Receipt | None) -> Release | None:
+    """Return the release that a receipt stores; None without one."""
+    if receipt is None:
+        return None
+    made = Certificate.from_json(receipt.answer["certificate"])
+    return reveal(outputs, receipt.answer, made, receipt)

@@ -33,7 +33,7 @@ from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
 from rpac.release import decode, draw_among, given_worlds, noisy_codes
-from rpac.reveal import Release, answer, reveal
+from rpac.reveal import Release, answer, retried, reveal
 from rpac.sealed import SealedValue, publish
 from rpac.simulate import evaluate
 from rpac.source import Draws, Source
@@ -129,12 +129,7 @@ class Session:
             BudgetExceeded: If no noise was found that meets the budget.
         """
         if self._world.open() < 0 or self._pid != os.getpid():
-            raise refuse(
-                "an open session, in the process that opened it",
-                "another",
-                "Open a new one, or resume it from its store.",
-                LedgerError,
-            )
+            raise refuse("an open session of this process", "another", "Open one.", LedgerError)
         outputs = self._outputs(question)
         with self._lock:
             return self._asked(outputs, budget, key)
@@ -145,10 +140,9 @@ class Session:
         if self._ledger is not None:
             who = (self._ledger.dataset, self._ledger.analyst)
             request = digest(outputs.digest, repr(budget), self.id, *who)
-            known = self._ledger.find(key, request)
+            known = retried(outputs, self._ledger.find(key, request))
             if known is not None:
-                made = Certificate.from_json(known.answer["certificate"])
-                return reveal(outputs, known.answer, made, known)
+                return known
         weights = self._floored()
         aim = first_aim(weights, nats)
         for _ in range(20):  # rounding to the grid moves the bound a little, either way
