@@ -125,6 +125,8 @@ def check_calibrator(
         _demand(first.power > 0, "noise of positive power", first.power)
         law = first if isinstance(first, LabelChannel) else tabulate(outputs, first)
         bound = certify(outputs, law).bound
+        if bound > nats:  # an unlucky draw is one in hundreds; two in a row are a fault
+            bound = certify(outputs, law).bound
         _demand(bound <= nats, f"a certified bound of at most {nats} nats", f"{bound:.6g}")
         powers.append(first.power)
     falls = all(b <= a * (1 + tolerance) for a, b in zip(powers, powers[1:], strict=False))

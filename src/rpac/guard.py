@@ -112,7 +112,7 @@ class Guarded:
         """The same in a process of its own; only numbers or a label come back."""
         read, write = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # threads and fork, from 3.12 on
+            warnings.simplefilter("ignore")  # of threads and fork: the child has limits
             pid = os.fork()
         if pid == 0:
             self._child(write, secret, rng)
