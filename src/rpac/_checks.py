@@ -90,7 +90,9 @@ def digest(*parts: Any) -> str:
     """Return a SHA-256 over arrays, numbers and text, shapes and kinds included."""
     h = hashlib.sha256()
     for part in parts:
-        x = np.ascontiguousarray(part) if not isinstance(part, str) else np.array([])
-        h.update(repr((x.dtype.str, x.shape) if not isinstance(part, str) else part).encode())
-        h.update(x.tobytes())
+        if isinstance(part, str):
+            h.update(repr(part).encode())
+        else:
+            x = np.ascontiguousarray(part)
+            h.update(repr((x.dtype.str, x.shape)).encode() + x.tobytes())
     return h.hexdigest()

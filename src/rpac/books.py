@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any, TypeAlias, final
 
@@ -17,12 +17,12 @@ NANO = 10**9
 _MOST = 10**9
 
 
-def exact_nano(nats: Any) -> Fraction:
+def exact_nano(nats: Any) -> Decimal:
     """Return an amount in nano-nats, unrounded; `Nats`, `Bits` or a number of nats, 0 allowed."""
     value = number(nats.nats() if isinstance(nats, Nats | Bits) else nats, "nats")
     if not 0 <= value <= _MOST:
         raise refuse(f"between 0 and {_MOST} nats", repr(value), "Books are kept in nats or bits.")
-    return Fraction(repr(value)) * NANO  # 0.001 is a thousandth, as it was written
+    return Decimal(repr(value)).scaleb(9)  # 0.001 is a thousandth, as it was written
 
 
 def nats_text(nano: int) -> str:

@@ -85,6 +85,12 @@ class Outputs(Sealed):
         """H(X) in nats of the drawn world; None for open distributions."""
         return entropy(self.weights) if self.exact else None
 
+    @cached_property
+    def spread(self) -> Floats:
+        """Variance of each coordinate over the worlds, (d,)."""
+        plan = self.planning
+        return np.asarray(plan.weights @ np.square(plan.values - plan.weights @ plan.values))
+
     @property
     def planning(self) -> Outputs:
         """What noise and references may be fitted on: all worlds, or the first half of draws."""
@@ -103,7 +109,8 @@ class Outputs(Sealed):
         """Return the same outputs under another prior, such as a posterior."""
         other = copy(self)
         other.weights = probabilities(weights, "weights", size=len(self.values), positive=True)
-        other.__dict__.pop("digest", None)
+        for kept in ("digest", "spread"):
+            other.__dict__.pop(kept, None)
         return other
 
     def rebuild(self, values: Floats, beside: Floats | None = None) -> Any:

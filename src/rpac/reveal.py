@@ -60,12 +60,10 @@ def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> 
     stored: Json = {"numbers": numbers.tolist()}
     if isinstance(law, GridNoise):
         noise = np.square(law.basis) @ law.axis_variances
-        plan = outputs.planning
-        spread = plan.weights @ np.square(plan.values - plan.weights @ plan.values)
         wide = _NORMAL if law.gaussian else _ANY
         stored["bias"] = law.mean.tolist()
         stored["noise"] = (wide * np.sqrt(noise)).tolist()
-        stored["sampling"] = (wide * np.sqrt(noise + spread)).tolist()
+        stored["sampling"] = (wide * np.sqrt(noise + outputs.spread)).tolist()
     return stored
 
 
