@@ -17,6 +17,8 @@ import pytest
 from conftest import ROOT
 
 from rpac.cli import main
+from rpac.record import content_hash
+from rpac.sealed import publish
 
 RPAC = Path(sys.executable).parent / "rpac"
 
@@ -93,6 +95,66 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     damaged = first | {"certificate": first["certificate"].replace("proved", "proven")}
     record.write_text(json.dumps(damaged).replace("0.5", "0.6"))
     assert call("verify", record)[0] == 1
+
+
+def edited(body, **changes):
+    """Return a record as a forger writes it: changed, and its hash made to fit again."""
+    body = body | changes
+    return publish(body | {"sha256": content_hash(body)}, indent=1) + "\n"
+
+
+def test_an_edited_record_is_not_what_the_books_say(folder, tmp_path):
+    books, file = tmp_path / "l.db", tmp_path / "r.json"
+    words = ("release", folder / "staff.csv", *MEAN, "--ledger", books, "--cap", "1")
+    assert call(*words, "--out", file)[0] == 0
+    text = file.read_text()
+    body = json.loads(text)
+    code, out, _ = call("verify", file, "--ledger", books)
+    assert (code, "this very record" in out) == (0, True)
+    answer = [{"answer": body["answer"][0]["answer"] | {"value": 1e6}}]
+    changes = {"answer": answer, "value": 1e6, "question": "SELECT 1", "remaining": 9.0,
+               "about": {"unit": "id", "units": 9, "worlds": 9}}  # fmt: skip
+    for name, value in changes.items():
+        file.write_text(publish(body | {name: value}, indent=1))  # by accident
+        for words in (("verify", file), ("report", file, "--out", tmp_path / "r.html")):
+            code, _, err = call(*words)
+            assert (code, "got one that was changed" in err) == (1, True), name
+        file.write_text(edited(body, **{name: value}))  # by somebody who knows the format
+        code, out, _ = call("verify", file)
+        assert (code, "which anybody can recompute\nnot compared with the books" in out) == (0, True)
+        code, _, err = call("verify", file, "--ledger", books)
+        assert (code, "another text about the same receipt" in err) == (1, True), name
+    file.write_text(edited(body, meaning="Nobody learns anything."))
+    assert call("verify", file)[0] == 1
+    for place in range(0, len(text), 997):
+        file.write_text(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :])
+        assert call("verify", file)[0] == 1, place
+    file.write_text(text.replace('{\n "schema"', '{\n "question": "another",\n "schema"'))
+    assert call("verify", file)[0] == 1
+    file.write_text(text)
+    assert call("verify", file, "--ledger", books)[0] == 0
+
+
+def test_what_cannot_be_written_is_refused_before_it_is_charged(folder, tmp_path, monkeypatch):
+    books = tmp_path / "l.db"
+    words = ("release", folder / "staff.csv", *MEAN, "--ledger", books, "--cap", "1")
+    for option in ("--out", "--report", "--sealed-report"):
+        code, out, err = call(*words, option, tmp_path / "no" / "x.html")
+        assert (code, out) == (1, "")
+        assert "'x.html' that can be written; got No such file or directory. Nothing was" in err
+    assert not books.exists()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rpac.record.save", full)
+    code, out, err = call(*words, "--key", "a", "--out", tmp_path / "r.json")
+    assert code == 1
+    assert "leaks at most" in out
+    assert "The answer stands, but its record and reports are not complete: No space" in err
+    code, out, err = call(*words, "--key", "a", "--out", tmp_path / "r.json", "--json")
+    assert (code, "No space" in err) == (1, True)
+    assert json.loads(out)["remaining"] == pytest.approx(0.9, abs=1e-3)
 
 
 def test_books_are_made_capped_and_refused(folder, tmp_path):
@@ -258,7 +320,7 @@ def test_the_demo_runs_and_its_report_is_whole(tmp_path):
         [*command, str(tmp_path / "demo")], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
-    assert "receipt in the books, with this certificate" in done.stdout
+    assert "receipt in the books, with this certificate and this very record" in done.stdout
     page = tmp_path / "demo" / "report.html"
     assert page.read_text().count("<svg") == 3
     assert "Who is most exposed" in (tmp_path / "demo" / "sealed.html").read_text()
