@@ -34,6 +34,7 @@ class Query:
     Attributes:
         one_pass: Whether one aggregation a (group, unit) serves all worlds; else a query a world.
         measures: The numbers it returns a row; all other columns are public keys.
+        lost_keys: Names in the database's `keys` that are neither a column nor in this query.
         full: (rows, measures) answers on the whole table, after `announce`. Sealed: never print it.
     """
 
@@ -118,13 +119,17 @@ class Query:
     def _declare(self, tree: Any) -> dict[int, list[Any]]:
         """Rewrite declared groups to their entries or "other"; return the entries by column."""
         found: dict[int, list[Any]] = {}
+        self.lost_keys: list[str] = []
         if not isinstance(tree, exp.Select):
             return found
         groups = group_keys(tree)
+        named = {name for t, inside in self.database.columns.items() for c in inside
+                 for name in (c, f"{t}.{c}")}  # fmt: skip
         for i, item in enumerate(tree.selects):
             node = item.unalias()
             names = {self.labels[i].lower(), node.name.lower(), node.sql().replace('"', "").lower()}
             name = next((key for key in self.database.keys if key.lower() in names), None)
+            named |= names
             if name is None or node not in groups:
                 continue
             entries = list(self.database.keys[name])
@@ -135,6 +140,7 @@ class Query:
                 place.replace(case.copy())
             node.replace(case)
             found[i] = [*entries, OTHER if text else None]
+        self.lost_keys = [key for key in self.database.keys if key.lower() not in named]
         return found
 
     def _columns(
@@ -147,10 +153,13 @@ class Query:
             if i in self.declared or facts.role == "public":
                 keys.append(i)
             elif facts.role == "private":
+                move = "Say which groups there are (keys), or that their names are public (public)."
+                if self.lost_keys:
+                    move += f" No column is named {self.lost_keys[0]!r}, as in `keys`."
                 raise refuse(
                     f"groups in {self.labels[i]!r} that are public or declared",
                     "a private column",
-                    "Say which groups there are (keys), or that their names are public (public).",
+                    move,
                 )
             else:
                 as_number("x", kind, self.labels[i])
