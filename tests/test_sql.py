@@ -328,6 +328,8 @@ REFUSED = {
         "without a schema; got .*QUERY",
     ),
     "the catalog": ("SELECT count(*) FROM staff, duckdb_tables()", "without a schema; got"),
+    "nope": ("SELECT avg(nope) FROM staff", r"Col: 15\. Columns: staff.id, .*codes.label"),
+    "mean of text": ("SELECT avg(dept) FROM staff", r"computes; got text in 'dept'\. Count"),
     "files": ("SELECT avg(a) FROM 'other.csv'", "Expected tables among"),
 }
 

@@ -151,6 +151,7 @@ def _explain(error: Exception, words: list[str]) -> int:
             print(error, file=sys.stderr)
             return 2
         shown = getattr(error, "format_message", lambda: str(error))()
+        shown += "" if shown.endswith((".", "?", "!")) else "."
         return _fail(words, type(error).__name__, f"{shown} Try `rpac --help`.", 2)
     from rpac.words import advice
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any, final
 
 import numpy as np
@@ -235,7 +236,14 @@ def _run(database: Database, sql: str) -> Any:
     try:
         return database.connection.execute(sql)
     except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
-        reason = str(error).splitlines()[0][:200]
+        reason = str(error).splitlines()[0][:200].rstrip(".")
+        if "No function matches" in reason and "VARCHAR" in reason:
+            words = set(re.findall(r"\w+", sql.lower()))
+            kinds = [pair for inside in database.columns.values() for pair in inside.items()]
+            text = ", ".join(repr(name) for name, kind in kinds
+                             if kind == "VARCHAR" and name in words) or "text"  # fmt: skip
+            reason, move = f"text in {text}", "Count it, group by it, or CAST it to a number."
+            raise refuse("numbers where the query computes", reason, move) from None
         raise refuse("a query that DuckDB can run", reason, "Check names and types.") from None
     except duckdb.Error as error:
         kind = f"a {type(error).__name__}"
@@ -252,8 +260,12 @@ def _parsed(database: Database, sql: str) -> Any:
         schema: dict[str, object] = dict(database.columns)
         return _spelled_out(qualify(statements[0], schema=schema, dialect="duckdb"))
     except (SqlglotError, RecursionError) as error:
-        reason = (str(error).splitlines() or [""])[0][:200]
-        raise refuse("a SELECT that parses", reason, "Check its syntax and names.") from None
+        reason = (str(error).splitlines() or [""])[0][:200].rstrip(".")
+        move = "Check its syntax and names."
+        if "could not be resolved" in reason:
+            known = [f"{t}.{c}" for t, inside in database.columns.items() for c in inside]
+            move = f"Columns: {', '.join(known[:24])}{' ...' if len(known) > 24 else ''}."
+        raise refuse("a SELECT that parses", reason, move) from None
 
 
 def _refuse_other_tables(tree: Any, database: Database) -> None:
