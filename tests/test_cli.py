@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -67,12 +68,15 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     assert "+- sampling" in out
     assert "at most 0.5 nats" in out
     assert "left       1 nats now, at least 0.5 after" in out
+    assert "whether a given person was in the sample guesses right 50 % of the time now" in out
     assert not (folder / "books.db").exists()  # a plan makes no books
     record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
     words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
     code, out, err = call(*words, "--sealed-report", sealed)
     assert (code, err) == (0, "")
     assert "guesses right 50 % of the time now, at most" in out
+    assert "\n[ ] holds the answer on the drawn sample, without its noise (95 %)\n( ) holds" in out
+    assert out.count("]  (") == 2  # departments
     assert "Who is most exposed" in sealed.read_text()
     assert "Who is most exposed" not in page.read_text()
     first = json.loads(record.read_text())
@@ -86,6 +90,9 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
     entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert any(entry.get("key") == "k1" for entry in entries)
+    shown = call("ledger", books)[1]
+    assert re.search(r"^ *version staff@[0-9a-f]{12}  ", shown, re.M)
+    assert "analyst (none)  " in shown
     code, _, err = call("release", *project, "--sql", sql, "--budget", "0.6")
     assert code == 1
     assert "what is left" in err
@@ -210,7 +217,7 @@ REFUSED = {
     "nothing": ((), 2, "Usage"),
     "unknown command": (("pln",), 2, "No such command"),
     "unknown option": (("plan", "--nope"), 2, "No such option"),
-    "no number": (("plan", "--budget", "much"), 2, "Invalid value"),
+    "no number": (("plan", "--budget", "much"), 2, "number. Try `rpac --help`."),
     "no data": (("plan", "--sql", "SELECT 1", "--unit", "id"), 1, "Expected tables of the data"),
     "no unit": (("plan", "staff.csv", "--sql", "SELECT 1"), 1, "Expected unit of the data"),
     "no question": (("plan", "staff.csv", "--unit", "id"), 1, "one of --sql, --statistic"),
@@ -230,6 +237,7 @@ REFUSED = {
     "file": (("plan", "gone.csv", *MEAN), 1, "Expected a file that exists; got 'gone.csv'"),
     "project": (("plan", "--project", "gone.toml"), 1, "Expected a project file 'gone.toml'"),
     "verify": (("verify", "gone.json"), 1, "Expected a file that exists"),
+    "no such record": (("report", "gone.json"), 1, "Expected a file that exists; got 'gone.json'"),
     "no record": (("report", "staff.csv"), 1, "Expected a record of schema"),
     "not a certificate": (("verify", "staff.csv"), 1, "Expected an unaltered certificate"),
 }  # fmt: skip

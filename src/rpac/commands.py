@@ -152,15 +152,23 @@ def _write(given: Releasing, body: Json, made: Release, worst: list[Json]) -> No
 
 
 def _answer_text(rows: list[Json]) -> str:
+    """Return the answer as a table: beside each number its two intervals, named below."""
     head = [name or "key" for name in rows[0]]
-    return _show.columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
+    table = _show.columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
+    if not any(isinstance(cell, dict) for row in rows for cell in row.values()):
+        return table
+    return (
+        f"{table}\n\n"
+        "[ ] holds the answer on the drawn sample, without its noise (95 %)\n"
+        "( ) holds the mean answer over all samples: noise and sampling together (95 %)"
+    )
 
 
 def _cell(cell: Any) -> str:
     if not isinstance(cell, dict):
         return str(cell)
-    value, (low, high) = cell["value"], cell["sampling"] or (None, None)
-    return f"{_number(value)}  [{_number(low)}, {_number(high)}]"
+    noise, sampling = (", ".join(map(_number, cell[name])) for name in ("noise", "sampling"))
+    return f"{_number(cell['value'])}  [{noise}]  ({sampling})"
 
 
 def _number(value: Any) -> str:
