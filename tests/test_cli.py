@@ -131,6 +131,8 @@ def test_an_edited_record_is_not_what_the_books_say(folder, tmp_path):
         assert (code, "which anybody can recompute\nnot compared with" in out) == (0, True)
         code, _, err = call("verify", file, "--ledger", books)
         assert (code, "another text about the same receipt" in err) == (1, True), name
+    file.write_text(edited(body, receipt="paid"))
+    assert "none that fits" in call("verify", file, "--ledger", books)[2]
     file.write_text(edited(body, meaning="Nobody learns anything."))
     assert call("verify", file)[0] == 1
     for place in range(0, len(text), 997):

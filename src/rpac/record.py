@@ -130,7 +130,8 @@ def book(body: Json, ledger: Ledger) -> None:
 
 def match(body: Json, ledger: Ledger) -> None:
     """Refuse a record unless the books hold its receipt, its certificate and its own hash."""
-    of = (body["receipt"] or {}).get("hash")
+    receipt = body["receipt"]
+    of = receipt.get("hash") if isinstance(receipt, dict) else None
     charged = sealed = False
     for entry in ledger.entries():
         if entry["kind"] == "spend" and entry["hash"] == of:
