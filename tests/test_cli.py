@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -17,6 +18,8 @@ import pytest
 from conftest import ROOT
 
 from rpac.cli import main
+from rpac.record import content_hash
+from rpac.sealed import publish
 
 RPAC = Path(sys.executable).parent / "rpac"
 
@@ -65,12 +68,15 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     assert "+- sampling" in out
     assert "at most 0.5 nats" in out
     assert "left       1 nats now, at least 0.5 after" in out
+    assert "whether a given person was in the sample guesses right 50 % of the time now" in out
     assert not (folder / "books.db").exists()  # a plan makes no books
     record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
     words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
     code, out, err = call(*words, "--sealed-report", sealed)
     assert (code, err) == (0, "")
     assert "guesses right 50 % of the time now, at most" in out
+    assert "\n[ ] holds the answer on the drawn sample, without its noise (95 %)\n( ) holds" in out
+    assert out.count("]  (") == 2  # departments
     assert "Who is most exposed" in sealed.read_text()
     assert "Who is most exposed" not in page.read_text()
     first = json.loads(record.read_text())
@@ -84,6 +90,9 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
     entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert any(entry.get("key") == "k1" for entry in entries)
+    shown = call("ledger", books)[1]
+    assert re.search(r"^ *version staff@[0-9a-f]{12}  ", shown, re.M)
+    assert "analyst (none)  " in shown
     code, _, err = call("release", *project, "--sql", sql, "--budget", "0.6")
     assert code == 1
     assert "what is left" in err
@@ -93,6 +102,68 @@ def test_from_plan_to_verified_report(folder, tmp_path):
     damaged = first | {"certificate": first["certificate"].replace("proved", "proven")}
     record.write_text(json.dumps(damaged).replace("0.5", "0.6"))
     assert call("verify", record)[0] == 1
+
+
+def edited(body, **changes):
+    """Return a record as a forger writes it: changed, and its hash made to fit again."""
+    body = body | changes
+    return publish(body | {"sha256": content_hash(body)}, indent=1) + "\n"
+
+
+def test_an_edited_record_is_not_what_the_books_say(folder, tmp_path):
+    books, file = tmp_path / "l.db", tmp_path / "r.json"
+    words = ("release", folder / "staff.csv", *MEAN, "--ledger", books, "--cap", "1")
+    assert call(*words, "--out", file)[0] == 0
+    text = file.read_text()
+    body = json.loads(text)
+    code, out, _ = call("verify", file, "--ledger", books)
+    assert (code, "this very record" in out) == (0, True)
+    answer = [{"answer": body["answer"][0]["answer"] | {"value": 1e6}}]
+    changes = {"answer": answer, "value": 1e6, "question": "SELECT 1", "remaining": 9.0,
+               "about": {"unit": "id", "units": 9, "worlds": 9}}  # fmt: skip
+    for name, value in changes.items():
+        file.write_text(publish(body | {name: value}, indent=1))  # by accident
+        for words in (("verify", file), ("report", file, "--out", tmp_path / "r.html")):
+            code, _, err = call(*words)
+            assert (code, "got one that was changed" in err) == (1, True), name
+        file.write_text(edited(body, **{name: value}))  # by somebody who knows the format
+        code, out, _ = call("verify", file)
+        assert (code, "which anybody can recompute\nnot compared with" in out) == (0, True)
+        code, _, err = call("verify", file, "--ledger", books)
+        assert (code, "another text about the same receipt" in err) == (1, True), name
+    file.write_text(edited(body, receipt="paid"))
+    assert "none that fits" in call("verify", file, "--ledger", books)[2]
+    file.write_text(edited(body, meaning="Nobody learns anything."))
+    assert call("verify", file)[0] == 1
+    for place in range(0, len(text), 997):
+        file.write_text(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :])
+        assert call("verify", file)[0] == 1, place
+    file.write_text(text.replace('{\n "schema"', '{\n "question": "another",\n "schema"'))
+    assert call("verify", file)[0] == 1
+    file.write_text(text)
+    assert call("verify", file, "--ledger", books)[0] == 0
+
+
+def test_what_cannot_be_written_is_refused_before_it_is_charged(folder, tmp_path, monkeypatch):
+    books = tmp_path / "l.db"
+    words = ("release", folder / "staff.csv", *MEAN, "--ledger", books, "--cap", "1")
+    for option in ("--out", "--report", "--sealed-report"):
+        code, out, err = call(*words, option, tmp_path / "no" / "x.html")
+        assert (code, out) == (1, "")
+        assert "'x.html' that can be written; got No such file or directory. Nothing was" in err
+    assert not books.exists()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rpac.record.save", full)
+    code, out, err = call(*words, "--key", "a", "--out", tmp_path / "r.json")
+    assert code == 1
+    assert "leaks at most" in out
+    assert "The answer stands, but its record and reports are not complete: No space" in err
+    code, out, err = call(*words, "--key", "a", "--out", tmp_path / "r.json", "--json")
+    assert (code, "No space" in err) == (1, True)
+    assert json.loads(out)["remaining"] == pytest.approx(0.9, abs=1e-3)
 
 
 def test_books_are_made_capped_and_refused(folder, tmp_path):
@@ -115,6 +186,13 @@ def test_books_are_made_capped_and_refused(folder, tmp_path):
     assert (code, "none that fits" in err) == (1, True)
     code, _, err = call("release", folder / "staff.csv", *MEAN, "--ledger", tmp_path / "new.db")
     assert "Expected a cap for a new ledger" in err
+    words = ("plan", folder / "staff.csv", *MEAN, "--ledger", books, "--cap")
+    assert call(*words, "1")[0] == 0
+    code, _, err = call(*words, "5")
+    assert code == 1
+    assert "the cap of this ledger, 1 nats, or no --cap; got 5. `rpac ledger l.db --cap 5`" in err
+    assert call("ledger", books, "--cap", "5")[0] == 0
+    assert call(*words, "5")[0] == 0
 
 
 def test_compare_audit_and_certificates(folder, tmp_path):
@@ -135,11 +213,13 @@ def test_compare_audit_and_certificates(folder, tmp_path):
     assert "no books were kept" in out
 
 
+BY_DEPT = ("--unit", "id", "--worlds", "8", "--method", "auto-pac",
+           "--sql", "SELECT dept, avg(pay) AS pay FROM staff GROUP BY dept")  # fmt: skip
 REFUSED = {
     "nothing": ((), 2, "Usage"),
     "unknown command": (("pln",), 2, "No such command"),
     "unknown option": (("plan", "--nope"), 2, "No such option"),
-    "no number": (("plan", "--budget", "much"), 2, "Invalid value"),
+    "no number": (("plan", "--budget", "much"), 2, "number. Try `rpac --help`."),
     "no data": (("plan", "--sql", "SELECT 1", "--unit", "id"), 1, "Expected tables of the data"),
     "no unit": (("plan", "staff.csv", "--sql", "SELECT 1"), 1, "Expected unit of the data"),
     "no question": (("plan", "staff.csv", "--unit", "id"), 1, "one of --sql, --statistic"),
@@ -152,9 +232,14 @@ REFUSED = {
     "worlds": (("plan", "staff.csv", *MEAN, "--worlds", "1"), 1, "Expected a valid --worlds"),
     "link": (("plan", "staff.csv", *MEAN, "--link", "a"), 1, "Expected NAME=VALUE after --link"),
     "tables": (("plan", "staff.csv", "bonus.csv", *MEAN), 1, "Expected one table for --statistic"),
+    "public": (("plan", "staff.csv", *BY_DEPT, "--public", "dpt"), 1,
+               "Expected one of staff, staff.id, staff.dept, staff.pay in `public`; got 'dpt'"),
+    "keys": (("plan", "staff.csv", *BY_DEPT, "--public", "dept", "--keys", "dpt=a,b"), 1,
+             "before = in --keys; got 'dpt'. Columns: id, dept, pay"),
     "file": (("plan", "gone.csv", *MEAN), 1, "Expected a file that exists; got 'gone.csv'"),
     "project": (("plan", "--project", "gone.toml"), 1, "Expected a project file 'gone.toml'"),
     "verify": (("verify", "gone.json"), 1, "Expected a file that exists"),
+    "no such record": (("report", "gone.json"), 1, "Expected a file that exists; got 'gone.json'"),
     "no record": (("report", "staff.csv"), 1, "Expected a record of schema"),
     "not a certificate": (("verify", "staff.csv"), 1, "Expected an unaltered certificate"),
 }  # fmt: skip
@@ -258,7 +343,7 @@ def test_the_demo_runs_and_its_report_is_whole(tmp_path):
         [*command, str(tmp_path / "demo")], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
-    assert "receipt in the books, with this certificate" in done.stdout
+    assert "receipt in the books, with this certificate and this very record" in done.stdout
     page = tmp_path / "demo" / "report.html"
     assert page.read_text().count("<svg") == 3
     assert "Who is most exposed" in (tmp_path / "demo" / "sealed.html").read_text()

@@ -101,6 +101,8 @@ def test_sums_over_worlds_that_are_no_half_samples_are_not_scaled():
 
 def test_estimators_and_commands_are_mechanisms():
     source = rpac.Subsets(pd.DataFrame(ROWS), unit="person", worlds=8)
+    with pytest.raises(rpac.InputError, match=r"got LinearRegression.*rpac\.programs\.Fitted\("):
+        rpac.simulate(rpac.Subsets(range(6)), LinearRegression())
     line = programs.Fitted(LinearRegression(), ["age"], "pay")
     named = rpac.simulate(source, statistics.regression("pay", "age"))
     assert rpac.simulate(source, line).values == pytest.approx(named.values, rel=1e-6)

@@ -76,6 +76,13 @@ def test_exports_are_complete_and_sorted():
         assert getattr(rpac, name).__doc__, name
 
 
+def test_public_names_are_listed_before_they_are_loaded():
+    probe = "import rpac; print(*sorted({*rpac.__all__} - {*dir(rpac)}), len(dir(rpac)))"
+    found = subprocess.check_output([sys.executable, "-c", probe], text=True).split()
+    assert len(found) == 1, found
+    assert int(found[0]) > len(rpac.__all__)
+
+
 def test_import_is_fast_and_light():
     heavy = ["scipy", "jax", "pandas", "joblib", "rich", "narwhals", "matplotlib"]
     probe = (

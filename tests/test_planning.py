@@ -49,6 +49,17 @@ def test_the_whole_table_is_asked_only_where_that_works():
     assert planning.full_answer(SOURCE, len) == 40
 
 
+def test_a_price_is_said_for_one_person_where_half_of_them_are_drawn():
+    outputs = rpac.simulate(SOURCE, statistics.mean("x"))
+    for budget, after in ((0.1, 72), (rpac.SuccessRate(0.55), 55)):
+        made = planning.plan(outputs, budget, "auto-pac")
+        assert made.meaning == words.before_and_after(after / 100)
+    noise = rpac.calibrate(outputs, 0.1, "auto-pac")
+    certificate = rpac.certify(outputs, rpac.tabulate(outputs, noise))
+    assert certificate.worst_unit_success < 0.72
+    assert "any yes-or-no fact" in planning.plan(rpac.Outputs([1.0, 2.0]), 0.1, "auto-pac").meaning
+
+
 def test_words():
     assert "at most 54 % after" in words.before_and_after(0.54)
     assert words.character(0.1).startswith("careful")

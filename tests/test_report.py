@@ -73,6 +73,11 @@ def test_the_public_report_names_nobody_and_the_sealed_one_does(made):
     assert "Who is most exposed" not in public
     assert "Sealed: for the owner" in sealed
     assert "Who is most exposed" in sealed
+    rates = [float(text) for text in re.findall(r"<td>([0-9.]+) %</td>", sealed)]
+    assert rates == sorted(rates, reverse=True)
+    assert len(rates) == len(audit.worst_units) > 1
+    certified = f"{100 * release.certificate.worst_unit_success:.1f} % that is certified"
+    assert certified in sealed
     for words in ("What is protected", "Not protected", "How to verify", "nats remain",
                   "Noise against budget", "a&lt;b"):  # fmt: skip
         assert words in public

@@ -328,6 +328,8 @@ REFUSED = {
         "without a schema; got .*QUERY",
     ),
     "the catalog": ("SELECT count(*) FROM staff, duckdb_tables()", "without a schema; got"),
+    "nope": ("SELECT avg(nope) FROM staff", r"Col: 15\. Columns: staff.id, .*codes.label"),
+    "mean of text": ("SELECT avg(dept) FROM staff", r"computes; got text in 'dept'\. Count"),
     "files": ("SELECT avg(a) FROM 'other.csv'", "Expected tables among"),
 }
 
@@ -361,6 +363,14 @@ BAD = {
     "no tables": (lambda: rpac.Database({}, "a.b"), "Expected tables by name"),
     "unlinked": (lambda: database(links={}), "a link from table 'visit' to the unit, or its name"),
     "both": (lambda: database(public=("codes", "visit")), "'visit' public or linked; got both"),
+    "public": (lambda: database(public=("codes", "dpt")), "in `public`; got 'dpt'"),
+    "public column": (lambda: database(public=("codes", "staff.dpt")), "in `public`; got 'dpt'"),
+    "public of two": (
+        lambda: rpac.Database(
+            {"a": frame(x=[1]), "b": frame(x=[1])}, "a.x", {"b.x": "a.x"}, public=["x"]
+        ),
+        "Expected one of a.x, b.x in `public`; got 'x'",
+    ),
     "unit table": (lambda: rpac.Database({"a": frame(x=[1]), "b": frame(x=[1])}, "c.x"), "a table"),
     "unit column": (lambda: rpac.Database({"a": frame(x=[1])}, "y"), "a column among"),
     "no dot": (lambda: database(links={"visitor": "staff.id"}), 'Expected "table.column"'),
@@ -386,6 +396,14 @@ BAD = {
     "suffix": (lambda: rpac.Database("none.txt", "x"), "Expected a .csv or .parquet file"),
     "no table": (lambda: rpac.Database({"a": 3}, "x"), "Expected a table; got int"),
 }
+
+
+def test_a_column_is_public_by_its_bare_name_where_one_private_table_has_it():
+    db = database(public=("codes", "Dept", "code"))
+    assert db.public == ("codes", "staff.dept", "visit.code")
+    db = database(public=("codes",), keys={"dpt": ["ops"]})
+    with pytest.raises(rpac.InputError, match="No column is named 'dpt', as in `keys`"):
+        db.query("SELECT dept, avg(age) FROM staff GROUP BY dept")
 
 
 @pytest.mark.parametrize("name", BAD)

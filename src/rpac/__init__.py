@@ -30,6 +30,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'rpac' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """List the public names too, those that are not loaded yet included."""
+    return sorted({*globals(), *__getattr__("__all__")})
+
+
 class _Front(ModuleType):
     """Keeps the verbs: importing a module would put itself in their place."""
 

@@ -56,8 +56,10 @@ LATER = {
     "joint_play": "rpac.calibrate.composition",
     "oracles": "rpac.oracles",
     "posterior_weights": "rpac.calibrate.composition",
+    "programs": "rpac.programs",
     "residual": "rpac.residual",
     "sliced_privacy": "rpac.calibrate.sliced",
+    "statistics": "rpac.statistics",
 }
 
 __all__ = [

@@ -111,13 +111,21 @@ def ledger_lines(accounts: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return the accounts of a ledger as label and text."""
     return [
         (
-            f"{a['kind']} {a['name']}".strip(),
+            _account(a["kind"], a["name"]),
             f"{a['spent']:.9f} nats spent"
             + ("" if a["cap"] is None else f", {a['cap'] - a['spent']:.9f} of {a['cap']:.9f} left"),
         )
         for a in accounts
         if a["kind"] != "version" or a["name"] != "@"
     ]
+
+
+def _account(kind: str, name: str) -> str:
+    """Return an account in words; of a version's hash the first twelve characters."""
+    if kind == "version":
+        dataset, _, version = name.rpartition("@")
+        return f"version {dataset or '(none)'}@{version[:12]}"
+    return kind if kind == "ledger" else f"{kind} {name or '(none)'}"
 
 
 def ledger_text(name: str, accounts: list[dict[str, Any]]) -> str:

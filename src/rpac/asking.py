@@ -76,6 +76,8 @@ def prepare(given: Question, *, books: Literal["none", "old", "any"]) -> Ask:
     ((kind, text),) = asked.items()
     source, mechanism = _sql(project, text) if kind == "sql" else _table(project, kind, text)
     ledger = open_ledger(project, new=books == "any") if books != "none" else None
+    if ledger is not None and given.cap is not None:
+        _same_cap(ledger, given.cap, Path(str(project.ledger)).name)
     cap = project.cap if project.ledger is not None else None
     return Ask(text, source, mechanism, budget, given.method, ledger, project.unit, cap)
 
@@ -139,7 +141,15 @@ def _sql(project: Project, text: str) -> tuple[Subsets, Any]:
         worlds=project.worlds,
         seed=project.seed,
     )
-    return made.source, made.query(text)
+    query = made.query(text)
+    if query.lost_keys:
+        known = ", ".join(dict.fromkeys(c for inside in made.columns.values() for c in inside))
+        raise refuse(
+            "a column, or a name in the query, before = in --keys",
+            repr(query.lost_keys[0]),
+            f"Columns: {known}.",
+        )
+    return made.source, query
 
 
 def _table(project: Project, kind: str, text: str) -> tuple[Subsets, Any]:
@@ -154,6 +164,17 @@ def _table(project: Project, kind: str, text: str) -> tuple[Subsets, Any]:
     from rpac.programs import Command
 
     return source, Command(text)
+
+
+def _same_cap(ledger: Ledger, cap: float, name: str) -> None:
+    """Refuse a cap that is not the one on record; to the nano-nat."""
+    (stored,) = (a["cap"] for a in ledger.accounts() if a["kind"] == "ledger")
+    if not abs(stored - cap) <= 1.5e-9:
+        raise refuse(
+            f"the cap of this ledger, {stored:.9g} nats, or no --cap",
+            f"{cap:.9g}",
+            f"`rpac ledger {name} --cap {cap:.9g}` changes it, on the record.",
+        )
 
 
 def open_ledger(project: Project, *, new: bool) -> Ledger | None:

@@ -160,7 +160,7 @@ def rebook(book: Book, entry: Json) -> None:
     elif kind == "attempt":
         old = _account(book, "attempts", entry["outputs"])
         book["attempts", old.name] = replace(old, spent=old.spent + 1)
-    else:
+    elif kind != "seal":
         notes = {"version": entry["secret"], "session": entry.get("state", "")}
         for name in charged_names(*(entry[part] for part in _PARTS)):
             old = _account(book, *name)

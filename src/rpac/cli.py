@@ -98,14 +98,28 @@ def report(given: Rendering) -> int:
 
 
 def _show(result: Any, *, as_json: bool) -> int:
-    """Print what a command found, for people or for programs."""
+    """Print what a command found, for people or for programs; then do what is left of it."""
+    body, code = result.body, int(result.code)
+    if not as_json:
+        print(result.text, flush=True)
+    if result.finish is not None:
+        try:
+            body = result.finish()
+        except (Exception, KeyboardInterrupt) as error:  # the answer is paid for: it is shown
+            reason = str(error) if isinstance(error, RpacError) else _reason(error)
+            text = f"The answer stands, but its record and reports are not complete: {reason}"
+            print(text.rstrip("."), "- with the same --key a retry is free.", file=sys.stderr)
+            code = 1
     if as_json:
         from rpac.sealed import publish
 
-        print(publish(result.body, indent=1))
-    else:
-        print(result.text)
-    return int(result.code)
+        print(publish(body, indent=1))
+    return code
+
+
+def _reason(error: BaseException) -> str:
+    """Return what may be said of an error that may quote data."""
+    return str(error.strerror) if isinstance(error, OSError) else type(error).__name__
 
 
 @cache
@@ -137,6 +151,7 @@ def _explain(error: Exception, words: list[str]) -> int:
             print(error, file=sys.stderr)
             return 2
         shown = getattr(error, "format_message", lambda: str(error))()
+        shown += "" if shown.endswith((".", "?", "!")) else "."
         return _fail(words, type(error).__name__, f"{shown} Try `rpac --help`.", 2)
     from rpac.words import advice
 

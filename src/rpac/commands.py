@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from rpac.calibrate.methods import METHODS, calibrate
 from rpac.certificate import Certificate
 from rpac.curves import COLUMNS as COMPARED
 from rpac.curves import compare as side_by_side
-from rpac.errors import LedgerError
 from rpac.noise.grid import tabulate
 from rpac.noise.label import LabelChannel
 from rpac.release import privatize
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What a command found."""
+    """What a command found; `finish` does the rest, and returns the data, once that is safe."""
 
     text: str
     body: Any
     code: int = 0
+    finish: Callable[[], Any] | None = None
 
 
 def plan(given: Question) -> Result:
@@ -85,30 +86,52 @@ def _left(remaining: tuple[float, float] | None) -> list[str]:
 
 
 def release(given: Releasing) -> Result:
-    """Release one answer; write its record and report."""
+    """Release one answer; its record and reports are written once it has been shown."""
+    files = [given.out, given.report, given.sealed_report]
+    for file in filter(None, files):
+        _writable(file)
     ask = prepare(given, books="any")
     made = privatize(
         ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
     )
     left = ask.left
-    found = _attacked(made) if given.audit or given.sealed_report else None
-    planned = (
-        _planned(ask, made).to_dict() if given.report or given.sealed_report or given.out else None
-    )
-    body = records.record(
-        made, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
-    )
-    _write(given, body, made, [] if found is None else ask.named(found.worst_units))
+    bare = records.record(made, ask.text, about=ask.about, remaining=left)
+
+    def finish() -> Json:
+        found = _attacked(made) if given.audit or given.sealed_report else None
+        planned = _planned(ask, made).to_dict() if any(files) else None
+        body = records.record(
+            made, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
+        )
+        if ask.ledger is not None:
+            records.book(body, ask.ledger)
+        _write(given, body, made, [] if found is None else ask.named(found.worst_units))
+        return body
+
     lines = [
-        _answer_text(body["answer"]),
+        _answer_text(bare["answer"]),
         "",
-        body["meaning"],
+        bare["meaning"],
         "",
         str(made.certificate),
         *([f"{'booked':>19}  {made.receipt}"] if made.receipt else []),
         f"{'left':>19}  {left:.6g} nats" if left is not None else "no books were kept",
     ]
-    return Result("\n".join(lines), body)
+    return Result("\n".join(lines), bare, finish=finish)
+
+
+def _writable(file: Path) -> None:
+    """Refuse a path that cannot be written, while nothing is charged yet."""
+    new = not file.exists()
+    try:
+        with file.open("ab"):
+            pass
+        if new:
+            file.unlink()
+    except OSError as error:
+        raise refuse(
+            f"a path for {file.name!r} that can be written", error.strerror, "Nothing was charged."
+        ) from None
 
 
 def _attacked(made: Release) -> Audit | None:
@@ -129,15 +152,23 @@ def _write(given: Releasing, body: Json, made: Release, worst: list[Json]) -> No
 
 
 def _answer_text(rows: list[Json]) -> str:
+    """Return the answer as a table: beside each number its two intervals, named below."""
     head = [name or "key" for name in rows[0]]
-    return _show.columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
+    table = _show.columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
+    if not any(isinstance(cell, dict) for row in rows for cell in row.values()):
+        return table
+    return (
+        f"{table}\n\n"
+        "[ ] holds the answer on the drawn sample, without its noise (95 %)\n"
+        "( ) holds the mean answer over all samples: noise and sampling together (95 %)"
+    )
 
 
 def _cell(cell: Any) -> str:
     if not isinstance(cell, dict):
         return str(cell)
-    value, (low, high) = cell["value"], cell["sampling"] or (None, None)
-    return f"{_number(value)}  [{_number(low)}, {_number(high)}]"
+    noise, sampling = (", ".join(map(_number, cell[name])) for name in ("noise", "sampling"))
+    return f"{_number(cell['value'])}  [{noise}]  ({sampling})"
 
 
 def _number(value: Any) -> str:
@@ -187,12 +218,16 @@ def verify(given: Reading) -> Result:
         made = Certificate.from_json(text)
         return Result(f"The certificate is unaltered.\n\n{made}", {"certificate": "unaltered"})
     body, made = records.load(file)
-    checked = ["certificate unaltered"]
+    checked = ["record and certificate fit their own checksums, which anybody can recompute"]
     if given.ledger is not None:
-        _match(body, given.ledger)
-        checked.append("receipt in the books, with this certificate")
-    elif body.get("receipt"):
-        checked.append("receipt not looked up: pass --ledger")
+        from rpac.ledger import Ledger
+
+        records.match(body, Ledger(given.ledger))
+        checked.append("receipt in the books, with this certificate and this very record")
+    elif body["receipt"]:
+        checked.append("not compared with the books: pass --ledger")
+    else:
+        checked.append("no books were kept: nothing else to compare it with")
     return Result("\n".join(checked) + f"\n\n{made}", {"checked": checked})
 
 
@@ -202,22 +237,6 @@ def _verify_ledger(where: str) -> Result:
     last = Ledger(where).verify()
     text = f"The ledger is whole: {last + 1} entries, hashes, balances and caps fit."
     return Result(text, {"entries": last + 1, "ledger": "whole"})
-
-
-def _match(body: Json, where: str) -> None:
-    """Refuse unless the books hold the receipt of a record, with the same certificate."""
-    from rpac.ledger import Ledger
-
-    receipt = body.get("receipt") or {}
-    for entry in Ledger(where).entries():
-        if entry.get("hash") == receipt.get("hash"):
-            answer = entry.get("answer") or {}
-            if answer.get("certificate") == body["certificate"]:
-                return
-    raise refuse(
-        "the record's receipt in these books", "none that fits", "Ask for the right ledger.",
-        LedgerError,
-    )  # fmt: skip
 
 
 def ledger(given: Books) -> Result:

@@ -11,11 +11,13 @@ import numpy as np
 from rpac import words
 from rpac._form import flatten
 from rpac._types import Floats, Json
-from rpac.budget import as_budget
+from rpac.advantage import nats_to_success
+from rpac.budget import Budget, SuccessRate, as_budget
 from rpac.calibrate.base import Calibrator
 from rpac.calibrate.methods import calibrate
 from rpac.curves import curve
 from rpac.errors import ExactRelease
+from rpac.membership import on_a_person
 from rpac.noise.base import Noise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
@@ -32,7 +34,8 @@ class Plan:
 
     Attributes:
         nats: The price: what the books will be charged at most.
-        meaning: The price in words.
+        meaning: The price in words: the most that it can mean for one person. What is certified
+            may be less.
         numbers: For each number its name, and the standard errors that noise and sampling add
             to it, in its own units, against the whole table.
         curve: (budget, noise) pairs: root mean square noise over all numbers, in shares of how
@@ -80,12 +83,21 @@ def plan(
     nats = limit.nats(outputs.entropy)
     return Plan(
         nats=nats,
-        meaning=words.any_guess(nats),
+        meaning=_meaning(outputs, limit, nats),
         numbers=_numbers(outputs, noise, full),
         curve=noise_curve(outputs),
         chosen=_share(outputs, noise),
         remaining=None if left is None else (left, left - nats),
     )
+
+
+def _meaning(outputs: Outputs, limit: Budget, nats: float) -> str:
+    """Return what the price means: for one person, where a half of them is drawn."""
+    if outputs.masks is None:
+        return words.any_guess(nats)
+    if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
+        return words.before_and_after(limit.rate)
+    return words.before_and_after(float(nats_to_success(nats)))
 
 
 def _numbers(outputs: Outputs, noise: Noise | LabelChannel, full: Any) -> list[Json]:

@@ -6,6 +6,7 @@ import datetime
 import json
 from dataclasses import asdict
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,13 @@ from rpac import words
 from rpac._checks import refuse
 from rpac._types import Json
 from rpac.certificate import Certificate
-from rpac.errors import CertificateError
+from rpac.errors import CertificateError, LedgerError, RpacError
 from rpac.reveal import Release
 from rpac.sealed import publish
 
 if TYPE_CHECKING:
     from rpac.attack.audit import Audit
+    from rpac.ledger import Ledger
 
 SCHEMA = "rpac-record/1"
 
@@ -99,7 +101,7 @@ def record(
         audit: Attacks on the release; only its public summary is kept.
     """
     receipt = None if release.receipt is None else asdict(release.receipt) | {"answer": None}
-    return {
+    body = {
         "schema": SCHEMA,
         "question": question,
         "about": about,
@@ -112,6 +114,39 @@ def record(
         "plan": plan,
         "audit": None if audit is None else audit_summary(audit),
     }
+    return body | {"sha256": content_hash(body)}
+
+
+def content_hash(body: Json) -> str:
+    """Return the SHA-256 of all that a record says, its own hash left out."""
+    rest = {name: part for name, part in body.items() if name != "sha256"}
+    return sha256(publish(rest).encode()).hexdigest()
+
+
+def book(body: Json, ledger: Ledger) -> None:
+    """Write the hash of a record into the books, beside the entry of its receipt."""
+    ledger.record("seal", lambda: {"of": body["receipt"]["hash"], "record": body["sha256"]})
+
+
+def match(body: Json, ledger: Ledger) -> None:
+    """Refuse a record unless the books hold its receipt, its certificate and its own hash."""
+    receipt = body["receipt"]
+    of = receipt.get("hash") if isinstance(receipt, dict) else None
+    charged = sealed = False
+    for entry in ledger.entries():
+        if entry["kind"] == "spend" and entry["hash"] == of:
+            charged = (entry["answer"] or {}).get("certificate") == body["certificate"]
+        sealed |= entry["kind"] == "seal" and (entry["of"], entry["record"]) == (of, body["sha256"])
+    if not charged:
+        got, move = "none that fits", "Ask for the right ledger."
+        raise refuse("the record's receipt in these books", got, move, LedgerError)
+    if not sealed:
+        raise refuse(
+            "a record whose hash is in these books",
+            "another text about the same receipt",
+            "Ask its issuer for the original, or release again with the same --key, for nothing.",
+            LedgerError,
+        )
 
 
 def audit_summary(audit: Audit) -> Json:
@@ -141,18 +176,45 @@ def save(body: Json, path: str | Path) -> None:
 
 
 def load(path: str | Path) -> tuple[Json, Certificate]:
-    """Return a record and its certificate; an altered certificate is refused."""
+    """Return a record and its certificate; a record that was changed anywhere is refused."""
+    file = Path(path)
+    if not file.is_file():
+        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    text = file.read_bytes().decode("utf-8", errors="replace").rstrip("\n")
     try:
-        body = json.loads(Path(path).read_text(encoding="utf-8"))
-        sound = isinstance(body, dict) and body.get("schema") == SCHEMA
-        text = body["certificate"] if sound else ""
-    except (OSError, ValueError, KeyError, RecursionError):
-        sound = False
-    if not sound or not isinstance(text, str):
+        body = json.loads(text)
+        known = isinstance(body, dict) and body.get("schema") == SCHEMA
+    except (ValueError, RecursionError):
+        known = False
+    if not known:
         raise refuse(
             f"a record of schema {SCHEMA}",
             "something else",
             "Write one with `rpac release --out`.",
             CertificateError,
         )
-    return body, Certificate.from_json(text)
+    if not _as_written(body, text):
+        raise _altered()
+    made = Certificate.from_json(body["certificate"])
+    if body["meaning"] != words.meaning(made):
+        raise _altered()
+    return body, made
+
+
+def _as_written(body: Json, text: str) -> bool:
+    """Whether a text is what `save` writes, and its hash that of its content."""
+    parts = ("question", "about", "meaning", "answer", "value", "certificate", "receipt")
+    try:
+        written = text in (publish(body, indent=1), publish(body))
+        return written and {*parts} <= {*body} and body.get("sha256") == content_hash(body)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _altered() -> RpacError:
+    return refuse(
+        "a record as it was written",
+        "one that was changed",
+        "Ask its issuer for the original.",
+        CertificateError,
+    )

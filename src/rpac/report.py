@@ -35,7 +35,7 @@ def render(body: Json, certificate: Certificate, worst: list[Json] | None = None
         lines=rows(certificate)[: -len(certificate.not_covered)],
         columns=list(body["answer"][0]) if body["answer"] else [],
         figures=_figures(body, certificate),
-        worst=worst,
+        worst=None if worst is None else sorted(worst, key=lambda row: -row["success"]),
         character=words.character(certificate.bound),
         guide=words.GUIDE,
     )

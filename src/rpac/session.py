@@ -129,7 +129,7 @@ class Session:
             BudgetExceeded: If no noise was found that meets the budget.
         """
         if self._world.open() < 0 or self._pid != os.getpid():
-            raise refuse("an open session of this process", "another", "Open one.", LedgerError)
+            raise refuse("an open session", "one closed or forked", "Open one here.", LedgerError)
         outputs = self._outputs(question)
         with self._lock:
             return self._asked(outputs, budget, key)

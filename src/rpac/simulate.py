@@ -64,7 +64,10 @@ def simulate(
             "Wrap data in rpac.Subsets(data, unit=...), a list of secrets in rpac.Worlds.",
         )
     if not callable(mechanism):
-        raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
+        move = "Pass a function."
+        if hasattr(mechanism, "fit"):
+            move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
+        raise refuse("a callable mechanism", type(mechanism).__name__, move)
     worlds = source.worlds(count(seed, "seed", least=0))
     outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
     check_pure(mechanism, worlds, outputs, seed)

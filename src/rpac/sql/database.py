@@ -47,8 +47,8 @@ class Database:
         unit: "table.column" that names the units; "column" if there is one table. "rows": each
             row of the one table is a unit.
         links: Foreign keys {"child.column": "parent.column"} that lead to the unit.
-        public: Names of public tables ("nation"), and of columns ("orders.status") whose entries
-            may be named as groups.
+        public: Names of public tables ("nation"), and of columns ("orders.status"; "status" where
+            one table has it) whose entries may be named as groups.
         keys: Declared groups {"column or label": entries} of grouping columns that are not
             public; all other entries are "other" (NULL if they are not text).
         worlds: Number of half-samples.
@@ -80,8 +80,8 @@ class Database:
         self.connection = connect()
         self.kind = _kind(next(iter(tables.values())))
         self.links = {_pair(a): _pair(b) for a, b in (links or {}).items()}
-        self.public, self.keys = tuple(map(str.lower, public)), dict(keys or {})
         self.columns = {name.lower(): self._load(name, data) for name, data in tables.items()}
+        self.public, self.keys = self._named_public(public), dict(keys or {})
         self.unit = self._named_unit(unit)
         self.private = self._owned_tables()
         self.entities = self._entities()
@@ -147,6 +147,25 @@ class Database:
                 return table, "rows"
             unit = f"{table}.{unit}"
         return self._known(_pair(unit), "unit")
+
+    def _named_public(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return public tables, and public columns with their table."""
+        given = [str(name).lower() for name in ([names] if isinstance(names, str) else names)]
+        tables = [name for name in given if name in self.columns]
+        found = list(tables)
+        for name in given:
+            if "." in name:
+                found.append(".".join(self._known(_pair(name), "public")))
+            elif name not in tables:
+                homes = [t for t, inside in self.columns.items() if name in inside]
+                homes = [t for t in homes if t not in tables] or homes
+                if len(homes) != 1:
+                    known = [f"{t}.{c}" for t, inside in self.columns.items() for c in inside]
+                    known = [f"{t}.{name}" for t in homes] or [*self.columns, *known]
+                    shown = ", ".join(known[:12]) + (" ..." if len(known) > 12 else "")
+                    raise refuse(f"one of {shown} in `public`", repr(name), "Name one of them.")
+                found.append(f"{homes[0]}.{name}")
+        return tuple(found)
 
     def _known(self, pair: tuple[str, str], what: str) -> tuple[str, str]:
         table, column = pair

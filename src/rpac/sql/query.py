@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any, final
 
 import numpy as np
@@ -34,6 +35,7 @@ class Query:
     Attributes:
         one_pass: Whether one aggregation a (group, unit) serves all worlds; else a query a world.
         measures: The numbers it returns a row; all other columns are public keys.
+        lost_keys: Names in the database's `keys` that are neither a column nor in this query.
         full: (rows, measures) answers on the whole table, after `announce`. Sealed: never print it.
     """
 
@@ -118,13 +120,17 @@ class Query:
     def _declare(self, tree: Any) -> dict[int, list[Any]]:
         """Rewrite declared groups to their entries or "other"; return the entries by column."""
         found: dict[int, list[Any]] = {}
+        self.lost_keys: list[str] = []
         if not isinstance(tree, exp.Select):
             return found
         groups = group_keys(tree)
+        named = {name for t, inside in self.database.columns.items() for c in inside
+                 for name in (c, f"{t}.{c}")}  # fmt: skip
         for i, item in enumerate(tree.selects):
             node = item.unalias()
             names = {self.labels[i].lower(), node.name.lower(), node.sql().replace('"', "").lower()}
             name = next((key for key in self.database.keys if key.lower() in names), None)
+            named |= names
             if name is None or node not in groups:
                 continue
             entries = list(self.database.keys[name])
@@ -135,6 +141,7 @@ class Query:
                 place.replace(case.copy())
             node.replace(case)
             found[i] = [*entries, OTHER if text else None]
+        self.lost_keys = [key for key in self.database.keys if key.lower() not in named]
         return found
 
     def _columns(
@@ -147,10 +154,13 @@ class Query:
             if i in self.declared or facts.role == "public":
                 keys.append(i)
             elif facts.role == "private":
+                move = "Say which groups there are (keys), or that their names are public (public)."
+                if self.lost_keys:
+                    move += f" No column is named {self.lost_keys[0]!r}, as in `keys`."
                 raise refuse(
                     f"groups in {self.labels[i]!r} that are public or declared",
                     "a private column",
-                    "Say which groups there are (keys), or that their names are public (public).",
+                    move,
                 )
             else:
                 as_number("x", kind, self.labels[i])
@@ -226,7 +236,14 @@ def _run(database: Database, sql: str) -> Any:
     try:
         return database.connection.execute(sql)
     except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
-        reason = str(error).splitlines()[0][:200]
+        reason = str(error).splitlines()[0][:200].rstrip(".")
+        if "No function matches" in reason and "VARCHAR" in reason:
+            words = set(re.findall(r"\w+", sql.lower()))
+            kinds = [pair for inside in database.columns.values() for pair in inside.items()]
+            text = ", ".join(repr(name) for name, kind in kinds
+                             if kind == "VARCHAR" and name in words) or "text"  # fmt: skip
+            reason, move = f"text in {text}", "Count it, group by it, or CAST it to a number."
+            raise refuse("numbers where the query computes", reason, move) from None
         raise refuse("a query that DuckDB can run", reason, "Check names and types.") from None
     except duckdb.Error as error:
         kind = f"a {type(error).__name__}"
@@ -243,8 +260,12 @@ def _parsed(database: Database, sql: str) -> Any:
         schema: dict[str, object] = dict(database.columns)
         return _spelled_out(qualify(statements[0], schema=schema, dialect="duckdb"))
     except (SqlglotError, RecursionError) as error:
-        reason = (str(error).splitlines() or [""])[0][:200]
-        raise refuse("a SELECT that parses", reason, "Check its syntax and names.") from None
+        reason = (str(error).splitlines() or [""])[0][:200].rstrip(".")
+        move = "Check its syntax and names."
+        if "could not be resolved" in reason:
+            known = [f"{t}.{c}" for t, inside in database.columns.items() for c in inside]
+            move = f"Columns: {', '.join(known[:24])}{' ...' if len(known) > 24 else ''}."
+        raise refuse("a SELECT that parses", reason, move) from None
 
 
 def _refuse_other_tables(tree: Any, database: Database) -> None:
