@@ -29,6 +29,8 @@ from rpac.outputs import Outputs
 
 _FINE = 32
 _SLICES, _DRAWS = 32, 32
+_ROUGH, _FINAL = (256, 0.05), (4_096, 2e-3)
+"""Directions, and relative tolerance, of a first and of a last look at the sliced leakage."""
 
 
 @final
@@ -121,7 +123,7 @@ class SlicedStackelberg(Calibrator):
         plan = outputs.planning
         worlds = Outputs(plan.values, plan.weights)
         first = GaussianNoise.on(basis, np.square(frame.sigmas))
-        start = 0.5 * self._sliced_size(worlds, first, nats, 0.05)
+        start = 0.5 * self._sliced_size(worlds, first, nats, _ROUGH)
         train = _trainer(self.sides, self.iterations, self.rate, self.weight)
         arrays = (frame.points, plan.weights, frame.sigmas, start, nats)
         found = train(*(np.asarray(a, np.float32) for a in arrays), self.seed)
@@ -129,17 +131,18 @@ class SlicedStackelberg(Calibrator):
         shape = GaussianNoise.on(basis, np.square(frame.sigmas) * scales)
         if self.meet == "full":
             return meet_gaussian(outputs, shape, nats, self.seed)
-        return shape.scaled(math.exp(self._sliced_size(worlds, shape, nats, 2e-3)))
+        return shape.scaled(math.exp(self._sliced_size(worlds, shape, nats, _FINAL)))
 
     def _sliced_size(
-        self, worlds: Outputs, shape: GaussianNoise, nats: float, tolerance: float
+        self, worlds: Outputs, shape: GaussianNoise, nats: float, care: tuple[int, float]
     ) -> float:
         """Return the log of the factor at which the sliced leakage is just below the budget."""
 
         def gap(t: float) -> float:
             noise = shape.scaled(math.exp(t))
-            return sliced_privacy(worlds, noise, slices=512, seed=self.seed).leakage - nats
+            return sliced_privacy(worlds, noise, slices=slices, seed=self.seed).leakage - nats
 
+        slices, tolerance = care
         return meet(gap, tolerance * nats, slope=nats)
 
 
