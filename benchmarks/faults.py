@@ -95,7 +95,7 @@ FAULTS = [
     ("what the mechanism logs is shown", "guard.py", "logging.disable(logging.CRITICAL)",
      "pass", f"{GUARD}::test_a_fresh_draw_is_silent"),
     ("a panic passes the guard", "guard.py", "except BaseException:  # a panic",
-     "except Exception:  # a panic", f"{GUARD}::test_a_panic_tells_nothing"),
+     "except Exception:  # a panic", f"{GUARD}::test_what_goes_wrong_becomes_the_sentinel"),
     ("a given secret asked about again", "release.py",
      "digest(source.secret, secrets.token_hex(16))", "source.secret",
      "tests/test_session.py::test_a_given_secret_is_booked_once_or_asked_about_in_one_session"),

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import threading
+import time
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -238,8 +239,14 @@ def test_a_state_rolled_back_with_its_seals_is_found(ledger, folder):
         Session(SOURCE, 2.0, ledger, store=store)
 
 
-def test_one_world_has_one_session(ledger):
+def test_one_world_has_one_session(monkeypatch):
     session = Session(SOURCE, 0.35)
+
+    def slowly(*args):
+        time.sleep(0.02)  # between the check and the charge: another thread's chance
+        return updated(*args)
+
+    monkeypatch.setattr("rpac.session.updated", slowly)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(rpac.InputError, match="Expected one session for one drawn world"):
             duplicate(session)
