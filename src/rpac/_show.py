@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rpac.certificate import Certificate
     from rpac.reveal import Release
+
+
+def at_most(limit: float, digits: int = 6) -> str:
+    """Return a limit to so many digits, rounded up: what is printed as an upper bound is one.
+
+    >>> at_most(0.12345649), at_most(55.0), at_most(100 * 0.53941, 3)
+    ('0.123457', '55', '54')
+    """
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(
+        limit * (1 - 1e-13)  # arithmetic's own error is not a reason to print another digit
+    )
+    return f"{float(rounded):.{digits}g}"
 
 
 def rows(certificate: Certificate) -> list[tuple[str, str]]:
@@ -21,11 +34,12 @@ def rows(certificate: Certificate) -> list[tuple[str, str]]:
         ("secret", c.secret),
         ("prior", c.prior),
         ("adversary", c.adversary),
-        ("leaks at most", f"{c.bound:.6g} nats ({how}; {figure})"),
+        ("leaks at most", f"{at_most(c.bound)} nats ({how}; {figure})"),
         ("leaks at least", f"{c.lower:.6g} nats"),
         (
             "a yes-or-no guess",
-            f"right 50 % of the time before, at most {100 * c.success_rate(0.5):.4g} % after",
+            "right 50 % of the time before, at most "
+            f"{at_most(100 * c.success_rate(0.5), 4)} % after",
         ),
         (
             "information density",
@@ -35,7 +49,7 @@ def rows(certificate: Certificate) -> list[tuple[str, str]]:
         *((("not covered" if i == 0 else ""), text) for i, text in enumerate(c.not_covered)),
     ]
     if c.worst_unit_success is not None:
-        rate = f"at most {100 * c.worst_unit_success:.4g} %"
+        rate = f"at most {at_most(100 * c.worst_unit_success, 4)} %"
         lines.insert(6, ("any one's membership", f"guessed right 50 % before, {rate} after"))
     if c.residual_entropy is not None:
         lines.insert(5, ("left to know", f"{c.residual_entropy:.6g} of {c.entropy:.6g} nats"))

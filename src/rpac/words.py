@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rpac._show import at_most
 from rpac.advantage import nats_to_success
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def before_and_after(success: float) -> str:
     """Return what one release changes for somebody who wonders about one person."""
     return (
         "Somebody who wonders whether a given person was in the sample guesses right 50 % of the "
-        f"time now, at most {100 * success:.3g} % after."
+        f"time now, at most {at_most(100 * success, 3)} % after."
     )
 
 
@@ -32,7 +33,7 @@ def any_guess(nats: float) -> str:
     """Return the same from nats alone: for any yes-or-no question about the sample."""
     return (
         "Somebody who guesses any yes-or-no fact about the sample is right 50 % of the time now, "
-        f"at most {100 * float(nats_to_success(nats)):.3g} % after."
+        f"at most {at_most(100 * float(nats_to_success(nats)), 3)} % after."
     )
 
 
