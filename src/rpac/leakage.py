@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from rpac.density import lattice_densities, open_densities
 from rpac.joint import ROUNDING, centred, entropy, table_bound
 from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.gaussian import GaussianNoise
-from rpac.noise.grid import GridNoise
+from rpac.noise.grid import GridNoise, Laws
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
 from rpac.reference.gaussian import GaussianReference
@@ -85,16 +86,20 @@ def ideal_kernel(noise: GaussianNoise) -> Kernel:
 
 def grid_kernel(noise: GridNoise) -> Kernel:
     """Return the kernel of tabulated Gaussian noise."""
-    scales, laws = noise.scales, [axis.law for axis in noise.axes]
-    in_steps = np.array([law.variance for law in laws])
-    decay = math.exp(-2.0 * math.pi**2 * float(in_steps.min()))
+    return _table_kernel(noise.laws)
+
+
+@lru_cache(maxsize=16)
+def _table_kernel(laws: Laws) -> Kernel:
+    scales, rank = laws.scales, len(laws.each)
+    decay = math.exp(-2.0 * math.pi**2 * float(laws.variances.min()))
     theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
     return Kernel(
-        entropy=sum(law.entropy for law in laws) - float(np.log(scales).sum()),
-        variances=in_steps / scales**2,
-        excess=sum(law.excess for law in laws),
-        log_theta=len(noise.axes) * math.log(theta),
-        draw=lambda n: noise.at(system_uniforms(n, len(noise.axes))) / scales,
+        entropy=sum(law.entropy for law in laws.each) - float(np.log(scales).sum()),
+        variances=laws.variances / scales**2,
+        excess=sum(law.excess for law in laws.each),
+        log_theta=rank * math.log(theta),
+        draw=lambda n: laws.at(system_uniforms(n, rank)) / scales,
     )
 
 
@@ -123,10 +128,11 @@ def axis_log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
 
     It is the same on axes along which the outputs are uncorrelated, such as Auto-PAC's.
     """
-    second, mean = weights @ np.square(points), weights @ points
-    variances = kernel.variances + np.maximum(second - np.square(mean), 0.0)
-    rank, condition = mean.size, float((kernel.variances + second).sum() / kernel.variances.min())
-    if condition > 1e12:
+    mean = weights @ points  # moments about any point are no less than about the mean
+    variances = kernel.variances + weights @ np.square(points - mean)
+    rank, second = mean.size, float(variances.sum()) + float(mean @ mean)
+    condition = second / float(kernel.variances.min())
+    if not condition <= 1e12:
         return math.inf
     loss = 0.5 * (rank * math.log(2.0 * math.pi * math.e) + float(np.log(variances).sum()))
     rounding = _determinant_rounding(rank, condition * (1 + len(points) / 8))
@@ -217,7 +223,7 @@ def grid_leakage(
 def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise) -> float:
     """Return the least bound without sampling error for (m, r) integer worlds, cheaply."""
     if noise.gaussian and len(noise.axes) > 1:
-        points = centred(codes, weights) / noise.scales
+        points = codes / noise.scales
         return min(axis_log_det(points, weights, grid_kernel(noise)), entropy(weights) + ROUNDING)
     found = grid_leakage(codes, weights, noise, delta=0.5, draws=0)
     return min(found.proved.values())

@@ -91,6 +91,11 @@ class Outputs(Sealed):
         plan = self.planning
         return np.asarray(plan.weights @ np.square(plan.values - plan.weights @ plan.values))
 
+    @cached_property
+    def reach(self) -> float:
+        """The largest absolute value."""
+        return float(np.abs(self.values).max())
+
     @property
     def planning(self) -> Outputs:
         """What noise and references may be fitted on: all worlds, or the first half of draws."""

@@ -251,7 +251,7 @@ class Session:
 
     def _outputs(self, question: Any) -> Outputs:
         if isinstance(question, Outputs):
-            if not (question.exact and np.array_equal(question.weights, self._prior)):
+            if not (question.exact and question.weights.tobytes() == self._prior.tobytes()):
                 raise refuse("outputs on the worlds of the session", repr(question), "Simulate.")
             return question
         if isinstance(question, list | tuple):
@@ -294,17 +294,18 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
     """Return the exact log posterior over (m,) worlds, given their (m, r) codes and the answer."""
     if isinstance(law, LabelChannel):
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
-    elif law.shared:
+    elif law.laws.shared:
         low, log_mass = law.axes[0].log_mass
-        found = log_mass.take(noisy - codes - low, mode="clip").sum(axis=1)
+        found = log_mass.take((noisy - low) - codes, mode="clip").sum(axis=1)
     else:
         found = np.zeros(len(codes))
         for c, axis in enumerate(law.axes):
             low, log_mass = axis.log_mass
             found += log_mass.take(noisy[c] - codes[:, c] - low, mode="clip")
     joint = log_prior + found
-    top = joint.max()
-    return np.asarray(joint - top - math.log(float(np.exp(joint - top).sum())))
+    joint -= joint.max()
+    joint -= math.log(float(np.exp(joint).sum()))
+    return joint
 
 
 def _seal(path: Path, body: Json) -> None:

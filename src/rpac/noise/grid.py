@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from rpac._checks import array, digest, refuse
 from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import Noise, study_uniforms
+from rpac.noise.base import Frozen, Noise, study_uniforms
 from rpac.noise.gaussian import GaussianNoise, refuse_bare
-from rpac.noise.lattice import LatticeNoise
+from rpac.noise.lattice import LatticeNoise, Law
 
 if TYPE_CHECKING:
     from rpac.outputs import Outputs
@@ -21,6 +21,38 @@ STEPS_PER_SIGMA = 1024
 """Fineness of the grid for real outputs: rounding moves a world by at most sigma / 2048."""
 OPEN_STEPS = 128
 """The same for draws of open distributions, whose references have a cell for every step."""
+
+
+@final
+class Laws(Frozen):
+    """Independent tables, one for each axis, and all that follows from them, in steps.
+
+    Attributes:
+        shared: Whether all axes draw from one table.
+        gaussian: Whether every table is a discrete Gaussian.
+        scales: (r,) scales of the discrete Gaussians; NaN for other tables.
+        means, variances, powers: (r,) moments.
+        digest: SHA-256 of every table; of the one, where it is shared.
+    """
+
+    def __init__(self, each: tuple[Law, ...]) -> None:
+        self.each, self.shared = each, all(law is each[0] for law in each)
+        self.gaussian = all(law.scale is not None for law in each)
+        self.scales: Floats = np.array([law.scale or np.nan for law in each])
+        self.means: Floats = np.array([law.mean for law in each])
+        self.variances: Floats = np.array([law.variance for law in each])
+        self.powers: Floats = np.array([law.power for law in each])
+        self.digest = " ".join(law.digest for law in (each[:1] if self.shared else each))
+        self.freeze("scales", "means", "variances", "powers")
+
+    def at(self, uniforms: Table) -> Ints:
+        """Return the (n, r) integers that (n, r) uniform integers select."""
+        if self.shared:
+            return self.each[0].at(uniforms)
+        return np.stack([law.at(uniforms[:, i]) for i, law in enumerate(self.each)], axis=1)
+
+
+_laws = lru_cache(maxsize=16)(Laws)
 
 
 @final
@@ -63,14 +95,14 @@ class GridNoise(Noise):
         return np.array([axis.step for axis in self.axes])
 
     @cached_property
-    def shared(self) -> bool:
-        """Whether all axes draw from one table."""
-        return all(axis.law is self.axes[0].law for axis in self.axes)
+    def laws(self) -> Laws:
+        """The tables of all axes; worked out once for noises that have them in common."""
+        return _laws(tuple(axis.law for axis in self.axes))
 
-    @cached_property
+    @property
     def scales(self) -> Floats:
         """Scale of each discrete Gaussian axis in steps, (r,); NaN for other tables."""
-        return np.array([axis.scale or np.nan for axis in self.axes])
+        return self.laws.scales
 
     @property
     def cov(self) -> Floats:
@@ -80,26 +112,26 @@ class GridNoise(Noise):
     @property
     def axis_variances(self) -> Floats:
         """Variance of the noise on each axis, (r,)."""
-        return np.asarray(np.square(self.steps) * [axis.law.variance for axis in self.axes])
+        return np.asarray(np.square(self.steps) * self.laws.variances)
 
     @property
     def mean(self) -> Floats:
         """E B, (d,)."""
-        return np.asarray(self.basis @ (self.steps * [axis.law.mean for axis in self.axes]))
+        return np.asarray(self.basis @ (self.steps * self.laws.means))
 
     @cached_property
     def power(self) -> float:
         """E ||B||^2."""
-        return float(sum(axis.power for axis in self.axes))
+        return float(np.square(self.steps) @ self.laws.powers)
 
-    @cached_property
+    @property
     def gaussian(self) -> bool:
         """Whether every axis is a discrete Gaussian."""
-        return all(axis.scale is not None for axis in self.axes)
+        return self.laws.gaussian
 
     def encode(self, values: Floats) -> Ints:
         """Return the (n, r) integers of (n, d) values; what lies outside the basis is cut off."""
-        return self._quantise((values - self.center) @ self.basis)
+        return self.quantise((values - self.center) @ self.basis)
 
     def encode_rows(self, values: Floats) -> Ints:
         """Return the same integers by sums whose order no other row can change.
@@ -111,9 +143,10 @@ class GridNoise(Noise):
         along = np.zeros((len(values), len(self.axes)))
         for k in range(self.dim):
             along += shifted[:, [k]] * self.basis[k]
-        return self._quantise(along)
+        return self.quantise(along)
 
-    def _quantise(self, along: Floats) -> Ints:
+    def quantise(self, along: Floats) -> Ints:
+        """Return the (n, r) integers nearest to (n, r) coordinates along the basis."""
         codes = np.rint(along / self.steps)
         if not np.abs(codes).max(initial=0.0) <= 2**50:
             raise refuse(
@@ -127,9 +160,7 @@ class GridNoise(Noise):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the (n, r) integer noise that (n, r) uniform integers select."""
-        if self.shared:
-            return self.axes[0].at(uniforms)
-        return np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(self.axes)], axis=1)
+        return self.laws.at(uniforms)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study."""
@@ -144,12 +175,7 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        laws = " ".join(
-            {axis.law.digest: "" for axis in self.axes}
-            if self.shared
-            else (axis.law.digest for axis in self.axes)
-        )
-        key = digest(self.basis, self.center, self.steps, self.scales, laws)
+        key = digest(self.basis, self.center, self.steps, self.scales, self.laws.digest)
         return {
             "family": "grid",
             "dim": self.dim,

@@ -16,10 +16,13 @@ from rpac._types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
 
 
-class _Law:
+class Law:
     """A table and all that follows from it, in steps: computed once, shared by every axis."""
 
-    def __init__(self, offsets: Ints, table: Table, scale: float = 1.0, log_sum: float = 0.0):
+    def __init__(
+        self, offsets: Ints, table: Table, scale: float | None = None, log_sum: float = 0.0
+    ) -> None:
+        self.scale = scale
         self.offsets, self.table = offsets[table > 0], table[table > 0]
         k = self.offsets.astype(np.float64)
         self.weights: Floats = self.table / float(TOTAL)
@@ -29,7 +32,7 @@ class _Law:
         self.mean, self.power = float(self.weights @ k), float(self.weights @ np.square(k))
         self.variance = float(self.weights @ np.square(k - self.mean))
         self.entropy = float(-(self.weights @ np.log(self.weights)))
-        ideal = -0.5 * np.square(k / scale) - log_sum
+        ideal = -0.5 * np.square(k / (scale or 1.0)) - log_sum
         self.excess = max(0.0, -self.entropy - float(self.weights @ ideal))
         for kept in (self.offsets, self.table, self.weights, self.dense, self.cumulative):
             kept.setflags(write=False)
@@ -39,18 +42,21 @@ class _Law:
         with np.errstate(divide="ignore"):
             return int(self.offsets[0]) - 1, np.log(np.pad(self.dense, 1))
 
+    def at(self, uniforms: Table) -> Ints:
+        return np.asarray(self.offsets[np.searchsorted(self.cumulative, uniforms, side="right")])
+
     @cached_property
     def digest(self) -> str:
         return digest(self.offsets, self.table)
 
 
 @lru_cache(maxsize=64)
-def _gaussian_law(scale: float) -> _Law:
+def _gaussian_law(scale: float) -> Law:
     """Return the discrete Gaussian exp(-k^2 / 2 scale^2), with its log normaliser."""
     reach = math.ceil(12.0 * scale) + 12  # what lies beyond is below 1e-31 of the whole
     k = np.arange(-reach, reach + 1)
     kernel = np.exp(-0.5 * np.square(k / scale))
-    return _Law(k, integer_table(kernel), scale, math.log(float(kernel.sum())))
+    return Law(k, integer_table(kernel), scale, math.log(float(kernel.sum())))
 
 
 @final
@@ -62,9 +68,6 @@ class LatticeNoise(Noise):
         offsets: (n,) distinct integers k.
         weights: (n,) their probabilities. They are rounded to multiples of 2**-63, and the
             rounded integers are the law: entries below that are dropped.
-
-    Attributes:
-        scale: For discrete Gaussians the scale in steps, else None.
 
     >>> LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25]).power
     0.5
@@ -78,11 +81,9 @@ class LatticeNoise(Noise):
         if (k != np.rint(k)).any() or np.unique(k).size != k.size or np.abs(k).max() > 2**31:
             raise refuse("distinct whole `offsets`", "others", "Give multiples of `step`.")
         order = np.argsort(k)
-        law = _Law(k[order].astype(np.int64), integer_table(q[order]))
-        self.step, self.scale, self.law = float(step), None, law
+        law = Law(k[order].astype(np.int64), integer_table(q[order]))
+        self.step, self.law = float(step), law
         self.freeze()
-
-    scale: float | None
 
     @classmethod
     def gaussian(cls, step: float, scale: float) -> LatticeNoise:
@@ -97,8 +98,13 @@ class LatticeNoise(Noise):
             raise refuse("positive steps", repr(min(steps)), "Drop axes without noise.")
         law, axes = _gaussian_law(scale), tuple(object.__new__(cls) for _ in steps)
         for axis, step in zip(axes, steps, strict=True):
-            axis.__dict__.update(step=step, scale=scale, law=law, _frozen=True)
+            axis.__dict__.update(step=step, law=law, _frozen=True)
         return axes
+
+    @property
+    def scale(self) -> float | None:
+        """For discrete Gaussians the scale in steps, else None."""
+        return self.law.scale
 
     @property
     def offsets(self) -> Ints:
@@ -154,9 +160,7 @@ class LatticeNoise(Noise):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the integer k that each uniform integer in [0, 2**63) selects."""
-        return np.asarray(
-            self.offsets[np.searchsorted(self.law.cumulative, uniforms, side="right")]
-        )
+        return self.law.at(uniforms)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, 1) draws for study."""
