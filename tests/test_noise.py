@@ -194,7 +194,7 @@ BAD = {
     ),
     "fewer axes than columns": (
         lambda: rpac.GridNoise(np.eye(2), np.zeros(2), (REGISTRY["lattice"],)),
-        r"Expected a \(d, r\) basis, a \(d,\) center and r LatticeNoise axes; got \(2, 2\)",
+        r"Expected a \(d, r\) basis, a \(d,\) center and r axes; got \(2, 2\)",
     ),
     "foreign axis": (
         lambda: rpac.GridNoise(np.eye(1), np.zeros(1), (rpac.GaussianNoise(1.0),)),
@@ -258,9 +258,10 @@ def test_foreign_noise_is_never_tabulated():
 
 
 def test_axes_that_share_a_table():
-    axes = rpac.LatticeNoise.gaussians([0.5, 2.0], 3.0)
-    assert axes[0].table is axes[1].table
-    assert [axis.power for axis in axes] == pytest.approx([0.25 * 9, 4 * 9], rel=1e-6)
-    for wrong in ([1.0, 0.0], [math.inf], [-1.0], [math.nan]):
-        with pytest.raises(rpac.InputError, match="Expected positive steps; got"):
-            rpac.LatticeNoise.gaussians(wrong, 3.0)
+    noise = rpac.GridNoise.gaussians(np.eye(2), np.zeros(2), [0.5, 2.0], 3.0)
+    assert noise.axes[0].table is noise.axes[1].table
+    assert [axis.power for axis in noise.axes] == pytest.approx([0.25 * 9, 4 * 9], rel=1e-6)
+    assert noise.power == pytest.approx(sum(axis.power for axis in noise.axes), rel=1e-12)
+    for wrong in ([1.0, 0.0], [1.0, math.inf], [-1.0, 1.0], [1.0, math.nan]):
+        with pytest.raises(rpac.InputError, match="positive steps; got|finite numbers in `steps`"):
+            rpac.GridNoise.gaussians(np.eye(2), np.zeros(2), wrong, 3.0)

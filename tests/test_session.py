@@ -6,7 +6,6 @@ import os
 import pickle
 import threading
 import time
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -233,7 +232,7 @@ def test_a_state_rolled_back_with_its_seals_is_found(ledger, folder):
     session.ask(TWO, 0.3)
     with ledger._store.exclusive():
         old = ledger._store.account("session", session.id)
-        ledger._store.put(replace(old, note=sha256(prior).hexdigest()))
+        ledger._store.put(old._replace(note=sha256(prior).hexdigest()))
         ledger._store.keep_state(session.id, prior)
     with pytest.raises(rpac.LedgerError, match="accounts that differ from the sum of the entries"):
         Session(SOURCE, 2.0, ledger, store=store)

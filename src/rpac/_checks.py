@@ -20,6 +20,8 @@ def refuse(expected: str, got: object, move: str, error: type[RpacError] = Input
 
 def number(value: Any, name: str) -> float:
     """Return a finite float; bools and text are refused."""
+    if type(value) is float and math.isfinite(value):
+        return value
     plain = isinstance(value, numbers.Real | np.number) and not isinstance(value, bool | np.bool_)
     if not plain or not math.isfinite(value):
         raise refuse(f"a finite number for `{name}`", repr(value), "Pass a plain number.")

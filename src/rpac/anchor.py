@@ -25,6 +25,7 @@ class Anchor:
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
+        self._seen: tuple[bytes, tuple[int, str]] = (b"", (-1, ""))
 
     def read(self) -> tuple[int, str] | None:
         """Return the latest head; None if there is no anchor."""
@@ -56,14 +57,18 @@ class Anchor:
             elif self._latest(content)[0] >= seq:
                 return
             text = f"{seq} {head}"
-            line = f"{text} {sha256(text.encode()).hexdigest()}\n".encode()
-            os.pwrite(file, line.ljust(_SLOT), _SLOT * (seq % 2))
+            line = f"{text} {sha256(text.encode()).hexdigest()}\n".encode().ljust(_SLOT)
+            os.pwrite(file, line, _SLOT * (seq % 2))
+            slots = (content[:_SLOT], line) if seq % 2 else (line, content[_SLOT:])
+            self._seen = (b"".join(slots), (seq, head))
             if seq % _SYNC == 0:
                 os.fdatasync(file)
         finally:
             os.close(file)
 
     def _latest(self, content: bytes) -> tuple[int, str]:
+        if content == self._seen[0]:
+            return self._seen[1]
         found = []
         for slot in (content[:_SLOT], content[_SLOT:]):
             words = slot.decode("ascii", "replace").split()

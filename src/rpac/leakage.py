@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ MERGED = 1e-7
 """Total weight of the worlds that the Monte-Carlo bound merges; fixed in advance."""
 FLOOR = 0.01
 """Share of the prior in the decoder behind a lower bound; it keeps log posteriors bounded."""
+_EPS = float(np.finfo(float).eps)
 _MOST_CELLS = 1 << 26
 _MOST_HEIGHTS = 20_000
 _MOST_SCORES = 1_000_000
@@ -75,6 +76,11 @@ class Kernel:
     log_theta: float
     draw: Callable[[int], Floats]
 
+    @cached_property
+    def least(self) -> float:
+        """The least of the variances."""
+        return float(self.variances.min())
+
 
 def ideal_kernel(noise: GaussianNoise) -> Kernel:
     """Return the kernel of ideal Gaussian noise."""
@@ -114,33 +120,32 @@ def log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     mean = weights @ points
     shifted = (points - mean) * np.sqrt(weights)[:, None]
     cov = shifted.T @ shifted + np.diag(kernel.variances)
-    if np.trace(cov) > 1e12 * kernel.variances.min():
+    total = float(np.trace(cov))
+    if total > 1e12 * kernel.least:
         return math.inf  # float64 cannot hold this determinant; H(X) is smaller anyway
-    condition = float(np.trace(cov) / kernel.variances.min())
     # With Y's own moments E[-log w(Y)] is the Gaussian entropy; sums over worlds round it.
     loss = 0.5 * (mean.size * math.log(2.0 * math.pi * math.e) + float(np.linalg.slogdet(cov)[1]))
-    rounding = _determinant_rounding(mean.size, condition * (1 + len(points) / 8))
+    rounding = _determinant_rounding(mean.size, total / kernel.least * (1 + len(points) / 8))
     return loss - kernel.entropy + kernel.log_theta + rounding
 
 
 def axis_log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     """Return the log-determinant bound of the diagonal alone: never below `log_det` (Hadamard).
 
-    It is the same on axes along which the outputs are uncorrelated, such as Auto-PAC's.
+    It is the same for points around 0 (moments about it are no less than about the mean) on axes
+    along which they are uncorrelated, such as Auto-PAC's.
     """
-    mean = weights @ points  # moments about any point are no less than about the mean
-    variances = kernel.variances + weights @ np.square(points - mean)
-    rank, second = mean.size, float(variances.sum()) + float(mean @ mean)
-    condition = second / float(kernel.variances.min())
-    if not condition <= 1e12:
+    variances = (kernel.variances + weights @ np.square(points)).tolist()
+    rank, total = len(variances), sum(variances)
+    if not total <= 1e12 * kernel.least:
         return math.inf
-    loss = 0.5 * (rank * math.log(2.0 * math.pi * math.e) + float(np.log(variances).sum()))
-    rounding = _determinant_rounding(rank, condition * (1 + len(points) / 8))
+    loss = 0.5 * (rank * math.log(2.0 * math.pi * math.e) + math.fsum(map(math.log, variances)))
+    rounding = _determinant_rounding(rank, total / kernel.least * (1 + len(points) / 8))
     return loss - kernel.entropy + kernel.log_theta + rounding
 
 
 def _determinant_rounding(rank: int, condition: float) -> float:
-    return ROUNDING * (1 + rank) + 8 * float(np.finfo(float).eps) * rank * condition
+    return ROUNDING * (1 + rank) + 8 * _EPS * rank * condition
 
 
 def lattice_law(codes: Ints, weights: Floats, axis: LatticeNoise) -> tuple[Ints, Floats]:
@@ -204,7 +209,7 @@ def grid_leakage(
     """Return the evidence for (m, r) integer worlds under the noise that is really released."""
     rows, p = distinct(codes, weights)
     proved = {"entropy": entropy(p) + ROUNDING}
-    if noise.gaussian and len(noise.axes) > 1:
+    if noise.gaussian and noise.rank > 1:
         points = centred(rows, p) / noise.scales
         return _kernel_evidence(points, p, grid_kernel(noise), delta, draws)
     each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
@@ -222,7 +227,7 @@ def grid_leakage(
 
 def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise) -> float:
     """Return the least bound without sampling error for (m, r) integer worlds, cheaply."""
-    if noise.gaussian and len(noise.axes) > 1:
+    if noise.gaussian and noise.rank > 1:
         points = codes / noise.scales
         return min(axis_log_det(points, weights, grid_kernel(noise)), entropy(weights) + ROUNDING)
     found = grid_leakage(codes, weights, noise, delta=0.5, draws=0)
@@ -319,7 +324,7 @@ def open_bound(
         kernel, scales = grid_kernel(noise), noise.scales
         losses = reference.loss(codes / scales, kernel.variances)
         limits = reference.loss_range(box[0] / scales, box[1] / scales, kernel.variances)
-        condition = float(np.trace(reference.cov) / kernel.variances.min())
+        condition = float(np.trace(reference.cov)) / kernel.least
         base = kernel.log_theta - kernel.entropy + _determinant_rounding(scales.size, condition)
     else:
         tables = [

@@ -11,7 +11,6 @@ import math
 import secrets
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -157,7 +156,7 @@ class Ledger:
             if line.session:
                 self._store.keep_state(line.session, state)
                 mark = body["state"] = sha256(state).hexdigest()
-                accounts = [replace(a, note=mark) if a.kind == "session" else a for a in accounts]
+                accounts = [a._replace(note=mark) if a.kind == "session" else a for a in accounts]
             self._store.put(*accounts)
             return body
 
@@ -174,6 +173,8 @@ class Ledger:
         Raises:
             InputError: If the key was used for another request.
         """
+        if key is None:
+            return None
         with self._store.reading():
             entry = self._entry_of(key, request)
         if entry is None:
@@ -214,7 +215,7 @@ class Ledger:
                     f"{nats_text(cap)} nats",
                     "What is spent stays spent.",
                 )
-            self._store.put(replace(old, cap=cap))
+            self._store.put(old._replace(cap=cap))
             return {"account": [kind, name], "cap": cap}
 
         self.record("cap", change)
@@ -224,7 +225,7 @@ class Ledger:
 
         def change() -> Json:
             old = self._store.account("attempts", outputs)
-            self._store.put(replace(old, spent=old.spent + 1))
+            self._store.put(old._replace(spent=old.spent + 1))
             return {"outputs": outputs, "attempt": old.spent + 1}
 
         return int(self.record("attempt", change)["attempt"])
@@ -284,6 +285,7 @@ class Ledger:
             LedgerError: If anything does not fit.
         """
         with self._store.exclusive():
+            self._store.forget()
             seq, head = self._head()
             last = ""
             book: Book = {}
@@ -338,7 +340,7 @@ class Ledger:
                 )
         notes = {"version": line.secret}
         return [
-            replace(old, spent=old.spent + nano, note=notes.get(old.kind, old.note))
+            old._replace(spent=old.spent + nano, note=notes.get(old.kind, old.note))
             for old in accounts
         ]
 
@@ -365,10 +367,26 @@ class Ledger:
             "INSERT INTO rpac_entries (seq, key, body, hash) VALUES (?, ?, ?, ?)",
             seq, key, text, own,
         )  # fmt: skip
+        self._store.head = seq, own
         return body | {"seq": seq, "hash": own}
 
     def _head(self, *, trust: bool = False) -> tuple[int, str]:
         """Return the last entry's number and hash, held against itself and the anchor."""
+        seq, own = self._store.head = self._store.head or self._last()
+        if self._anchor is not None and not trust:
+            kept = self._anchor.read()
+            if kept is None and seq > 0:
+                raise damaged("no anchor (trust_head=True makes a new one)")
+            if (
+                kept is not None
+                and kept != (seq, own)
+                and (seq < kept[0] or self._store.entry(kept[0])[2] != kept[1])
+            ):
+                raise damaged("a head before its anchor: it was rolled back")
+        return seq, own
+
+    def _last(self) -> tuple[int, str]:
+        """Return the last entry's number and hash, as they are stored, held against itself."""
         rows = self._store.rows(
             "SELECT seq, body, hash FROM rpac_entries ORDER BY seq DESC LIMIT 2"
         )
@@ -378,12 +396,6 @@ class Ledger:
             raise damaged("accounts that were added or removed")
         if body["total"] != self._store.account("ledger", "").spent:
             raise damaged("a balance that differs from the last entry's")
-        if self._anchor is not None and not trust:
-            kept = self._anchor.read()
-            if kept is None and seq > 0:
-                raise damaged("no anchor (trust_head=True makes a new one)")
-            if kept is not None and (seq < kept[0] or self._store.entry(kept[0])[2] != kept[1]):
-                raise damaged("a head before its anchor: it was rolled back")
         return seq, own
 
     def _remember(self, seq: int, head: str) -> None:

@@ -80,16 +80,18 @@ def reveal(
     """
     numbers = np.array(stored["numbers"])
     intervals: list[Any] = [None, None]
-    for i, name in enumerate(("noise", "sampling") if "noise" in stored else ()):
-        middle, half = numbers - np.array(stored["bias"]), np.array(stored[name])
-        whole = outputs.form is not None and outputs.form.whole
-        low, high = middle - half, middle + half
-        intervals[i] = tuple(
-            outputs.rebuild(side, beside=numbers)
-            for side in ((np.floor(low), np.ceil(high)) if whole else (low, high))
-        )
+    if "noise" in stored:
+        middle = numbers - stored["bias"]
+        intervals = [_around(outputs, middle, stored[k], numbers) for k in ("noise", "sampling")]
     sealed = None if law is None else (outputs, law)
     return Release(outputs.rebuild(numbers), made, receipt, intervals[0], intervals[1], sealed)
+
+
+def _around(outputs: Outputs, middle: Floats, half: Any, numbers: Floats) -> tuple[Any, Any]:
+    low, high = middle - half, middle + half
+    if outputs.form is not None and outputs.form.whole:
+        low, high = np.floor(low), np.ceil(high)
+    return outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers)
 
 
 def retried(outputs: Outputs, receipt: Receipt | None) -> Release | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any, Generic, NoReturn, TypeVar, final
 
 from rpac._checks import refuse
@@ -47,8 +48,12 @@ def publish(body: Any, *, indent: int | None = None) -> str:
     Raises:
         InputError: If anything sealed, or anything but plain JSON, is in it.
     """
-    return json.dumps(
-        body,
+    return _encoder(indent).encode(body)
+
+
+@cache
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    return json.JSONEncoder(
         indent=indent,
         ensure_ascii=False,
         allow_nan=False,

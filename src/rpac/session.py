@@ -295,7 +295,7 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
     if isinstance(law, LabelChannel):
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
     elif law.laws.shared:
-        low, log_mass = law.axes[0].log_mass
+        low, log_mass = law.laws.each[0].log_mass
         found = log_mass.take((noisy - low) - codes, mode="clip").sum(axis=1)
     else:
         found = np.zeros(len(codes))

@@ -40,6 +40,8 @@ class Store(ABC):
     def __init__(self) -> None:
         self._lock, self._pid = threading.RLock(), -1
         self._kept: list[Any] = []
+        self._alone = False
+        self.forget()
 
     @abstractmethod
     def connect(self) -> None:
@@ -65,6 +67,17 @@ class Store(ABC):
         """Whether the database finds itself intact, where it can tell."""
         return True
 
+    def mark(self) -> Any:
+        """Return what stays the same until somebody else writes; unique where it cannot tell."""
+        return object()
+
+    def forget(self) -> None:
+        """Read everything anew: head, accounts and how many there are."""
+        self.head: tuple[int, str] | None = None
+        self._lines: int | None = None
+        self._known: dict[tuple[str, str], Account] = {}
+        self._mark: Any = None
+
     def turn(self) -> contextlib.AbstractContextManager[None]:
         """Wait for a turn, where the database does not see to fairness itself."""
         return contextlib.nullcontext()
@@ -79,6 +92,7 @@ class Store(ABC):
             try:
                 if self._pid != os.getpid():  # a connection does not survive a fork
                     self._kept.append(getattr(self, "_db", None))  # nor may the child close it
+                    self.forget()
                     self.connect()
                 yield
             except self.failures as error:
@@ -91,27 +105,40 @@ class Store(ABC):
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Run a block as one transaction, alone."""
+        """Run a block as one transaction, alone.
+
+        What the last one read or wrote is taken from memory if nobody has written since.
+        """
         with self.reading(), self.turn():
             self.begin()
             try:
+                mark = self.mark()
+                if mark != self._mark:
+                    self.forget()
+                self._mark, self._alone = mark, True
                 yield
                 self.rows("COMMIT")
             except BaseException:
+                self.forget()
                 with contextlib.suppress(*self.failures):
                     self.rows("ROLLBACK")
                 raise
+            finally:
+                self._alone = False
 
     def accounts(self, names: list[tuple[str, str]]) -> list[Account]:
         """Return accounts by kind and name; empty ones where nothing was booked."""
-        rows = self.rows(
-            "SELECT kind, name, cap, spent, note, seal FROM rpac_accounts WHERE (kind, name) IN "
-            f"(VALUES {', '.join('(?, ?)' for _ in names)})",
-            *(part for name in names for part in name),
-        )
-        found = {(row[0], row[1]): Account(*row[:5]) for row in rows}
-        if any(found[row[0], row[1]].seal != row[5] for row in rows):
-            raise damaged("a balance that was changed")
+        found = self._known if self._alone else {}
+        missing = [name for name in names if name not in found]
+        if missing:
+            rows = self.rows(
+                "SELECT kind, name, cap, spent, note, seal FROM rpac_accounts WHERE (kind, name) "
+                f"IN (VALUES {', '.join('(?, ?)' for _ in missing)})",
+                *(part for name in missing for part in name),
+            )
+            found |= {(row[0], row[1]): Account(*row[:5]) for row in rows}
+            if any(found[row[0], row[1]].seal != row[5] for row in rows):
+                raise damaged("a balance that was changed")
         return [found.get(name, Account(*name, None, 0, "")) for name in names]
 
     def account(self, kind: str, name: str) -> Account:
@@ -125,8 +152,12 @@ class Store(ABC):
             f"{', '.join('(?, ?, ?, ?, ?, ?)' for _ in accounts)} "
             "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
             "note = excluded.note, seal = excluded.seal",
-            *(v for a in accounts for v in (a.kind, a.name, a.cap, a.spent, a.note, a.seal)),
+            *(v for a in accounts for v in (*a, a.seal)),
         )
+        changed = {(a.kind, a.name): a for a in accounts}
+        if not changed.keys() <= self._known.keys():
+            self._lines = None
+        self._known |= changed
 
     def keep_state(self, session: str, state: bytes) -> None:
         """Write the state of a session; empty once it is closed."""
@@ -145,7 +176,9 @@ class Store(ABC):
 
     def lines(self) -> int:
         """Return how many accounts there are."""
-        return int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
+        if self._lines is None or not self._alone:
+            self._lines = int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
+        return self._lines
 
 
 @final
@@ -186,6 +219,10 @@ class SqliteStore(Store):
     def begin(self) -> None:
         """Begin with the write lock."""
         self.rows("BEGIN IMMEDIATE")
+
+    def mark(self) -> Any:
+        """Return the version that changes when another connection writes."""
+        return self.rows("PRAGMA data_version")[0][0]
 
     def sound(self) -> bool:
         """Check pages and indices."""

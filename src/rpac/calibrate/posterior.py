@@ -17,7 +17,6 @@ from rpac.joint import entropy
 from rpac.leakage import distinct
 from rpac.noise.grid import STEPS_PER_SIGMA, GridNoise, tabulate
 from rpac.noise.label import LabelChannel
-from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
 
 _EPS = float(np.finfo(float).eps)
@@ -46,9 +45,7 @@ def noise_under(
     return law, law.encode(outputs.values)
 
 
-def posterior_auto_pac(
-    outputs: Outputs, weights: Floats, nats: float
-) -> tuple[GridNoise, Ints]:
+def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> tuple[GridNoise, Ints]:
     """Return tabulated Auto-PAC noise for these weights, and the integers of all worlds.
 
     What lies outside its basis is not released.
@@ -64,7 +61,7 @@ def posterior_auto_pac(
     if outputs.dim > len(weights) or not spectrum.size:  # many numbers, or none that differ
         basis, spectrum = principal(outputs.under(weights))
     steps = np.sqrt(auto_pac_variances(spectrum, nats)) / STEPS_PER_SIGMA
-    law = GridNoise(basis, center, LatticeNoise.gaussians(steps.tolist(), STEPS_PER_SIGMA))
+    law = GridNoise.gaussians(basis, center, steps, STEPS_PER_SIGMA)
     return law, law.quantise(moved @ law.basis)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from rpac._checks import array, digest, refuse
 from rpac._types import Floats, Ints, Json, Table
 from rpac.noise.base import Frozen, Noise, study_uniforms
 from rpac.noise.gaussian import GaussianNoise, refuse_bare
-from rpac.noise.lattice import LatticeNoise, Law
+from rpac.noise.lattice import LatticeNoise, Law, gaussian_law
 
 if TYPE_CHECKING:
     from rpac.outputs import Outputs
@@ -56,7 +55,6 @@ _laws = lru_cache(maxsize=16)(Laws)
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class GridNoise(Noise):
     """Table noise on the axes of a public basis; made by `tabulate`.
 
@@ -67,37 +65,53 @@ class GridNoise(Noise):
         basis: (d, r) orthonormal columns.
         center: (d,) public origin.
         axes: r tables, one for each column.
+
+    Attributes:
+        steps: (r,) grid spacing of each axis.
+        laws: The tables of all axes; worked out once for noises that have them in common.
     """
 
-    basis: Floats
-    center: Floats
-    axes: tuple[LatticeNoise, ...]
+    def __init__(self, basis: Any, center: Any, axes: tuple[LatticeNoise, ...]) -> None:
+        if not all(type(axis) is LatticeNoise for axis in axes):
+            raise refuse("LatticeNoise on every axis", f"{axes}", "Use rpac.tabulate.")
+        laws = _laws(tuple(axis.law for axis in axes))
+        self._hold(basis, center, np.array([axis.step for axis in axes]), laws)
 
-    def __post_init__(self) -> None:
-        basis, center = array(self.basis, "basis", 2), array(self.center, "center", 1)
-        tables = all(type(axis) is LatticeNoise for axis in self.axes)
-        if basis.shape != (center.size, len(self.axes)) or not tables:
+    @classmethod
+    def gaussians(cls, basis: Any, center: Any, steps: Any, scale: float) -> GridNoise:
+        """Return discrete Gaussians of one scale, which share a table, on axes of given steps."""
+        noise = object.__new__(cls)
+        noise._hold(basis, center, steps, _laws((gaussian_law(float(scale)),) * len(steps)))
+        return noise
+
+    def _hold(self, basis: Any, center: Any, steps: Any, laws: Laws) -> None:
+        self.basis, self.center = array(basis, "basis", 2), array(center, "center", 1)
+        self.steps, self.laws = array(steps, "steps", 1), laws
+        if self.basis.shape != (self.center.size, self.steps.size):
             raise refuse(
-                "a (d, r) basis, a (d,) center and r LatticeNoise axes",
-                f"{basis.shape}, {center.shape} and {len(self.axes)} axes",
+                "a (d, r) basis, a (d,) center and r axes",
+                f"{self.basis.shape}, {self.center.shape} and {self.steps.size} axes",
                 "Use rpac.tabulate.",
             )
-        self.freeze("basis", "center")
+        if not self.steps.min() > 0:
+            raise refuse("positive steps", self.steps.min(), "Drop axes without noise.")
+        self.freeze("basis", "center", "steps")
+
+    @cached_property
+    def axes(self) -> tuple[LatticeNoise, ...]:
+        """The noise of each axis."""
+        pairs = zip(self.steps.tolist(), self.laws.each, strict=True)
+        return tuple(LatticeNoise.of(step, law) for step, law in pairs)
+
+    @property
+    def rank(self) -> int:
+        """Number of axes, r."""
+        return int(self.steps.size)
 
     @property
     def dim(self) -> int:
         """Number of output coordinates, d."""
         return int(self.basis.shape[0])
-
-    @cached_property
-    def steps(self) -> Floats:
-        """Grid spacing of each axis, (r,)."""
-        return np.array([axis.step for axis in self.axes])
-
-    @cached_property
-    def laws(self) -> Laws:
-        """The tables of all axes; worked out once for noises that have them in common."""
-        return _laws(tuple(axis.law for axis in self.axes))
 
     @property
     def scales(self) -> Floats:
@@ -140,7 +154,7 @@ class GridNoise(Noise):
         apart (simulated ones together, the released one alone), so they are encoded this way.
         """
         shifted = values - self.center
-        along = np.zeros((len(values), len(self.axes)))
+        along = np.zeros((len(values), self.rank))
         for k in range(self.dim):
             along += shifted[:, [k]] * self.basis[k]
         return self.quantise(along)
@@ -164,7 +178,7 @@ class GridNoise(Noise):
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study."""
-        codes = self.at(study_uniforms(rng, n, len(self.axes)))
+        codes = self.at(study_uniforms(rng, n, self.rank))
         return np.asarray((codes * self.steps) @ self.basis.T)
 
     def log_density(self, points: Floats) -> Floats:
@@ -179,14 +193,14 @@ class GridNoise(Noise):
         return {
             "family": "grid",
             "dim": self.dim,
-            "rank": len(self.axes),
+            "rank": self.rank,
             "power": self.power,
             "gaussian": self.gaussian,
             "digest": key,
         }
 
     def __repr__(self) -> str:
-        return f"GridNoise(dim={self.dim}, axes={len(self.axes)}, power={self.power:.6g})"
+        return f"GridNoise(dim={self.dim}, axes={self.rank}, power={self.power:.6g})"
 
 
 def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:
@@ -215,5 +229,4 @@ def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:
         axes = tuple(LatticeNoise.gaussian(t, s / t) for s, t in zip(sigmas, steps, strict=True))
         return GridNoise(noise.basis, np.zeros(noise.dim), axes)
     fine = STEPS_PER_SIGMA if outputs.exact else OPEN_STEPS
-    axes = tuple(LatticeNoise.gaussian(float(s) / fine, fine) for s in sigmas)
-    return GridNoise(noise.basis, outputs.center, axes)
+    return GridNoise.gaussians(noise.basis, outputs.center, sigmas / fine, fine)

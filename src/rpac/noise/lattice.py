@@ -29,7 +29,8 @@ class Law:
         self.dense = np.zeros(int(k[-1] - k[0]) + 1)
         self.dense[self.offsets - self.offsets[0]] = self.weights
         self.cumulative = np.cumsum(self.table, dtype=np.uint64)
-        self.mean, self.power = float(self.weights @ k), float(self.weights @ np.square(k))
+        self.mean = 0.0 if scale else float(self.weights @ k)  # Gaussians are even
+        self.power = float(self.weights @ np.square(k))
         self.variance = float(self.weights @ np.square(k - self.mean))
         self.entropy = float(-(self.weights @ np.log(self.weights)))
         ideal = -0.5 * np.square(k / (scale or 1.0)) - log_sum
@@ -39,19 +40,22 @@ class Law:
 
     @cached_property
     def log_mass(self) -> tuple[int, Floats]:
+        """(First offset, log mass of every integer from there), a cell of no mass at either end."""
         with np.errstate(divide="ignore"):
             return int(self.offsets[0]) - 1, np.log(np.pad(self.dense, 1))
 
     def at(self, uniforms: Table) -> Ints:
+        """Return the integer k that each uniform integer in [0, 2**63) selects."""
         return np.asarray(self.offsets[np.searchsorted(self.cumulative, uniforms, side="right")])
 
     @cached_property
     def digest(self) -> str:
+        """SHA-256 of the table."""
         return digest(self.offsets, self.table)
 
 
 @lru_cache(maxsize=64)
-def _gaussian_law(scale: float) -> Law:
+def gaussian_law(scale: float) -> Law:
     """Return the discrete Gaussian exp(-k^2 / 2 scale^2), with its log normaliser."""
     reach = math.ceil(12.0 * scale) + 12  # what lies beyond is below 1e-31 of the whole
     k = np.arange(-reach, reach + 1)
@@ -88,18 +92,16 @@ class LatticeNoise(Noise):
     @classmethod
     def gaussian(cls, step: float, scale: float) -> LatticeNoise:
         """Return the discrete Gaussian on multiples of `step`, of scale `scale` in steps."""
-        return cls.gaussians([in_range(step, "step", 0.0, math.inf)], scale)[0]
+        law = gaussian_law(in_range(scale, "scale", 0.0, 1e7))
+        return cls.of(in_range(step, "step", 0.0, math.inf), law)
 
     @classmethod
-    def gaussians(cls, steps: list[float], scale: float) -> tuple[LatticeNoise, ...]:
-        """Return discrete Gaussians of one scale, which share a table, on several lattices."""
-        scale = in_range(scale, "scale", 0.0, 1e7)
-        if not 0 < min(steps) <= max(steps) < math.inf:
-            raise refuse("positive steps", repr(min(steps)), "Drop axes without noise.")
-        law, axes = _gaussian_law(scale), tuple(object.__new__(cls) for _ in steps)
-        for axis, step in zip(axes, steps, strict=True):
-            axis.__dict__.update(step=step, law=law, _frozen=True)
-        return axes
+    def of(cls, step: float, law: Law) -> LatticeNoise:
+        """Return the noise of a table on multiples of `step`."""
+        noise = object.__new__(cls)
+        noise.step, noise.law = step, law
+        noise.freeze()
+        return noise
 
     @property
     def scale(self) -> float | None:
