@@ -54,7 +54,7 @@ def array(value: Any, name: str, ndim: int) -> Floats:
         raise refuse(
             f"`{name}` with {ndim} axes and at least one entry", f"shape {x.shape}", "Reshape it."
         )
-    if not np.isfinite(x).all():
+    if not np.logical_and.reduce(np.isfinite(x), axis=None):  # `all` without its wrapper
         bad = np.count_nonzero(~np.isfinite(x))
         raise refuse(f"finite numbers in `{name}`", f"{bad} NaN or infinite", "Replace them first.")
     return x

@@ -22,7 +22,7 @@ from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
-from rpac.reveal import Release, answer, retried, reveal
+from rpac.reveal import Release, answer, retried, reveal, written
 from rpac.sealed import SealedValue
 from rpac.simulate import answer_on_fresh_draw, simulate
 from rpac.source import Draws, Source, Subsets
@@ -59,7 +59,7 @@ def decode(noisy: Ints, law: GridNoise | LabelChannel) -> Floats:
     """Return the (d,) released numbers of noisy integers: public arithmetic."""
     if isinstance(law, LabelChannel):
         return noisy.astype(np.float64)
-    return np.asarray(law.decode(noisy[None])[0])
+    return law.decode(noisy)
 
 
 def add_noise(codes: Ints, law: GridNoise | LabelChannel, *, allow_exact: bool = False) -> Floats:
@@ -152,7 +152,7 @@ def privatize(
     def draw() -> tuple[Json, bytes]:
         codes = fresh.open() if fresh is not None else _drawn(outputs, law, worlds)
         numbers = add_noise(codes, law, allow_exact=allow_exact)
-        return answer(outputs, law, numbers) | {"certificate": made.to_json()}, b""
+        return written(answer(outputs, law, numbers), made), b""
 
     if ledger is None:
         return reveal(outputs, draw()[0], made, None, law)

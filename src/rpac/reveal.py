@@ -56,15 +56,21 @@ class Release:
 
 
 def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> Json:
-    """Return what is stored and revealed: the released numbers, and half-widths of intervals."""
-    stored: Json = {"numbers": numbers.tolist()}
+    """Return what is revealed: the released numbers, and half-widths of intervals; (d,) arrays."""
+    stored: Json = {"numbers": numbers}
     if isinstance(law, GridNoise):
         noise = np.square(law.basis) @ law.axis_variances
         wide = _NORMAL if law.gaussian else _ANY
-        stored["bias"] = law.mean.tolist()
-        stored["noise"] = (wide * np.sqrt(noise)).tolist()
-        stored["sampling"] = (wide * np.sqrt(noise + outputs.spread)).tolist()
+        stored["bias"] = law.mean
+        stored["noise"] = wide * np.sqrt(noise)
+        stored["sampling"] = wide * np.sqrt(noise + outputs.spread)
     return stored
+
+
+def written(revealed: Json, made: Certificate) -> Json:
+    """Return an answer in plain JSON, with its certificate: what the books keep."""
+    plain = {name: numbers.tolist() for name, numbers in revealed.items()}
+    return plain | {"certificate": made.to_json()}
 
 
 def reveal(
@@ -78,7 +84,7 @@ def reveal(
 
     The law, where it is known, is kept beside it, sealed, for audits.
     """
-    numbers = np.array(stored["numbers"])
+    numbers = np.asarray(stored["numbers"])
     intervals: list[Any] = [None, None]
     if "noise" in stored:
         middle = numbers - stored["bias"]

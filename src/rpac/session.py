@@ -33,7 +33,7 @@ from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
 from rpac.release import decode, draw_among, given_worlds, noisy_codes
-from rpac.reveal import Release, answer, retried, reveal
+from rpac.reveal import Release, answer, retried, reveal, written
 from rpac.sealed import SealedValue, publish
 from rpac.simulate import evaluate
 from rpac.source import Draws, Source
@@ -170,10 +170,8 @@ class Session:
             nonlocal posterior
             noisy = noisy_codes(codes[self._world.open()], law)
             posterior = updated(posterior, codes, noisy, law)
-            stored = answer(outputs, law, decode(noisy, law))
-            if self._ledger is not None:
-                stored["certificate"] = made.to_json()
-            return stored, posterior.tobytes()
+            found = answer(outputs, law, decode(noisy, law))
+            return found if self._ledger is None else written(found, made), posterior.tobytes()
 
         receipt, stored = None, None
         if self._ledger is None:
@@ -260,7 +258,8 @@ class Session:
 
     def _floored(self) -> Floats:
         weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior
-        return np.asarray(weights / weights.sum())
+        weights /= weights.sum()
+        return weights
 
     def _certificate(
         self, outputs: Outputs, law: GridNoise | LabelChannel, bound: float, weights: Floats
@@ -296,7 +295,7 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
     elif law.laws.shared:
         low, log_mass = law.laws.each[0].log_mass
-        found = log_mass.take((noisy - low) - codes, mode="clip").sum(axis=1)
+        found = log_mass.take((noisy - low) - codes, mode="clip") @ np.ones(law.rank)
     else:
         found = np.zeros(len(codes))
         for c, axis in enumerate(law.axes):

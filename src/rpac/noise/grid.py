@@ -31,7 +31,7 @@ class Laws(Frozen):
         gaussian: Whether every table is a discrete Gaussian.
         scales: (r,) scales of the discrete Gaussians; NaN for other tables.
         means, variances, powers: (r,) moments.
-        digest: SHA-256 of every table; of the one, where it is shared.
+        digest: SHA-256 of scales and tables.
     """
 
     def __init__(self, each: tuple[Law, ...]) -> None:
@@ -41,7 +41,7 @@ class Laws(Frozen):
         self.means: Floats = np.array([law.mean for law in each])
         self.variances: Floats = np.array([law.variance for law in each])
         self.powers: Floats = np.array([law.power for law in each])
-        self.digest = " ".join(law.digest for law in (each[:1] if self.shared else each))
+        self.digest = digest(self.scales, *(law.digest for law in each))
         self.freeze("scales", "means", "variances", "powers")
 
     def at(self, uniforms: Table) -> Ints:
@@ -71,6 +71,11 @@ class GridNoise(Noise):
         laws: The tables of all axes; worked out once for noises that have them in common.
     """
 
+    basis: Floats
+    center: Floats
+    steps: Floats
+    laws: Laws
+
     def __init__(self, basis: Any, center: Any, axes: tuple[LatticeNoise, ...]) -> None:
         if not all(type(axis) is LatticeNoise for axis in axes):
             raise refuse("LatticeNoise on every axis", f"{axes}", "Use rpac.tabulate.")
@@ -85,17 +90,21 @@ class GridNoise(Noise):
         return noise
 
     def _hold(self, basis: Any, center: Any, steps: Any, laws: Laws) -> None:
-        self.basis, self.center = array(basis, "basis", 2), array(center, "center", 1)
-        self.steps, self.laws = array(steps, "steps", 1), laws
-        if self.basis.shape != (self.center.size, self.steps.size):
+        shape = (d, r) = np.size(center), len(laws.each)
+        if np.shape(basis) != shape:
             raise refuse(
                 "a (d, r) basis, a (d,) center and r axes",
-                f"{self.basis.shape}, {self.center.shape} and {self.steps.size} axes",
+                f"{np.shape(basis)}, {np.shape(center)} and {r} axes",
                 "Use rpac.tabulate.",
             )
+        parts = (np.ravel(basis), center, steps)
+        self._content = array(np.concatenate(parts), "basis, center and steps", 1)
+        self.freeze("_content")
+        content = self._content  # one array, read-only; what follows are its parts
+        self.__dict__.update(basis=content[: d * r].reshape(shape), center=content[d * r : -r])
+        self.__dict__.update(steps=content[-r:], laws=laws)
         if not self.steps.min() > 0:
             raise refuse("positive steps", self.steps.min(), "Drop axes without noise.")
-        self.freeze("basis", "center", "steps")
 
     @cached_property
     def axes(self) -> tuple[LatticeNoise, ...]:
@@ -169,7 +178,7 @@ class GridNoise(Noise):
         return np.asarray(codes.astype(np.int64))
 
     def decode(self, codes: Ints) -> Floats:
-        """Return the (n, d) values of (n, r) integers: public post-processing."""
+        """Return the (n, d) values of (n, r) integers, or one of one: public post-processing."""
         return np.asarray(self.center + (codes * self.steps) @ self.basis.T)
 
     def at(self, uniforms: Table) -> Ints:
@@ -189,7 +198,7 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        key = digest(self.basis, self.center, self.steps, self.scales, self.laws.digest)
+        key = digest(self._content, str(self.basis.shape), self.laws.digest)
         return {
             "family": "grid",
             "dim": self.dim,
