@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE, LEDGER, SESSION = "tests/test_release.py", "tests/test_ledger.py", "tests/test_session.py"
 GUARD, NOISE, SABOTAGE = "tests/test_guard.py", "tests/test_noise.py", "tests/test_sabotage.py"
-DRAW = "codes + law.at(system_uniforms(1, law.rank))[0]"
+DRAW = "codes + law.at(system_uniforms(1, len(law.steps)))[0]"
 POWER = f"{RELEASE}::test_every_release_lies_on_the_public_grid_and_has_the_certified_power"
 RESTART = f"{SESSION}::test_a_session_survives_a_restart"
 COVER = f"{SESSION}::test_charges_cover_what_an_adaptive_analyst_learns[top-2]"
@@ -38,11 +38,11 @@ FAULTS = [
     ("noise doubled, certificate of another law", "release.py", DRAW,
      DRAW.replace("law.at", "2 * law.at"), POWER),
     ("ugly noise cut off", "release.py", DRAW,
-     "codes + np.clip(law.at(system_uniforms(1, law.rank))[0], -900, 900)", POWER),
+     "codes + np.clip(law.at(system_uniforms(1, len(law.steps)))[0], -900, 900)", POWER),
     ("noise that depends on the secret", "release.py", DRAW,
      DRAW.replace("law.at", "(1 + (codes != 0)) * law.at"), POWER),
     ("noise of one axis used for all", "release.py", DRAW,
-     "codes + law.at(np.repeat(system_uniforms(1, 1), law.rank, axis=1))[0]",
+     "codes + law.at(np.repeat(system_uniforms(1, 1), len(law.steps), axis=1))[0]",
      "tests/test_faults.py::test_axes_have_noise_of_their_own"),
     ("float noise added after the grid", "release.py",
      "return decode(noisy_codes(codes, law, allow_exact=allow_exact), law)",
@@ -124,11 +124,11 @@ FAULTS = [
      f"{LEDGER}::test_a_ledger_adds_up_and_survives_reopening[sqlite]"),
     ("bits are nats", "budget.py", "return float(self.value) * math.log(2.0)",
      "return float(self.value)", "tests/test_budget.py"),
-    ("charges rounded down", "ledger.py", "nano = math.ceil(exact_nano(charge))",
-     "nano = math.floor(exact_nano(charge))", EXACT_CAP),
+    ("charges rounded down", "ledger.py", "nano = math.ceil(books.exact_nano(charge))",
+     "nano = math.floor(books.exact_nano(charge))", EXACT_CAP),
     ("caps rounded up", "ledger.py",
-     "cap = None if budget is None else math.floor(exact_nano(budget))",
-     "cap = None if budget is None else math.ceil(exact_nano(budget))",
+     "cap = None if budget is None else math.floor(books.exact_nano(budget))",
+     "cap = None if budget is None else math.ceil(books.exact_nano(budget))",
      f"{LEDGER}::test_caps_are_rounded_down"),
     ("a cap exceeded by its last charge", "ledger.py", "old.spent + nano > old.cap",
      "old.spent >= old.cap", f"{RELEASE}::test_nothing_is_drawn_when_the_books_refuse"),
@@ -151,7 +151,7 @@ FAULTS = [
     ("a key serves any request", "ledger.py",
      'if request is not None and body["request"] != request:', "if False:", RETRY),
     ("the lock looked at too early", "ledger.py",
-     "self._entry_of(key, request) or self._append(", "self._append(",
+     "entry = known or self._append(", "entry = self._append(",
      f"{LEDGER}::test_two_processes_with_one_key_share_one_answer[sqlite]"),
     ("altered entries accepted", "books.py", "if chain_hash(seq, before, text) != own:",
      "if False:", FIND),
@@ -197,7 +197,7 @@ FAULTS = [
     ("a sure posterior answered without noise", "calibrate/posterior.py", "min(nats, 0.5 * entropy",
      "min(nats, 2.0 * entropy", SURE),
     ("one axis of the answer forgotten in the posterior", "session.py",
-     'mode="clip") @ np.ones(law.rank)', 'mode="clip")[:, 0]',
+     'mode="clip") @ np.ones(len(law.steps))', 'mode="clip")[:, 0]',
      f"{SESSION}::test_the_posterior_is_exact"),
     ("the session's cap ignored", "session.py", "if self._spent + nano > self._cap:", "if False:",
      f"{SESSION}::test_the_session_refuses_what_does_not_fit"),

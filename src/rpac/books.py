@@ -110,12 +110,8 @@ def chain_hash(*parts: Any) -> str:
 
 def damaged(what: str) -> LedgerError:
     """Return the error for a ledger that does not fit together."""
-    error = refuse(
-        "a ledger whose entries fit together",
-        what,
-        "Nothing is released from it. Restore the latest copy, and find out what changed it.",
-        LedgerError,
-    )
+    move = "Nothing is released from it. Restore the latest copy, and find out what changed it."
+    error = refuse("a ledger whose entries fit together", what, move, LedgerError)
     assert isinstance(error, LedgerError)
     return error
 

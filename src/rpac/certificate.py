@@ -46,7 +46,7 @@ NOT_COVERED = (
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """An upper bound on what a release leaks, and what that means.
 
@@ -73,20 +73,20 @@ class Certificate:
     secret: str
     prior: str
     bound: float
-    lower: float
-    grade: Literal["proved", "statistical"]
-    confidence: float
+    lower: float = 0.0
+    grade: Literal["proved", "statistical"] = "proved"
+    confidence: float = 1.0
     charged: bool
     entropy: float | None
     bounds: dict[str, float]
-    density_quantiles: dict[str, float]
-    worst_unit_success: float | None
+    density_quantiles: dict[str, float] = field(default_factory=dict)
+    worst_unit_success: float | None = None
     noise: Json
     outputs: Json
     attempt: int = 1
     adversary: str = ADVERSARY
     not_covered: tuple[str, ...] = NOT_COVERED
-    schema: str = field(default=SCHEMA)
+    schema: str = SCHEMA
 
     @property
     def statement(self) -> str:

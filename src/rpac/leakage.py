@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -76,11 +76,6 @@ class Kernel:
     log_theta: float
     draw: Callable[[int], Floats]
 
-    @cached_property
-    def least(self) -> float:
-        """The least of the variances."""
-        return float(self.variances.min())
-
 
 def ideal_kernel(noise: GaussianNoise) -> Kernel:
     """Return the kernel of ideal Gaussian noise."""
@@ -90,13 +85,9 @@ def ideal_kernel(noise: GaussianNoise) -> Kernel:
     return Kernel(entropy, np.ones(rank), 0.0, 0.0, lambda n: rng.standard_normal((n, rank)))
 
 
-def grid_kernel(noise: GridNoise) -> Kernel:
-    """Return the kernel of tabulated Gaussian noise."""
-    return _table_kernel(noise.laws)
-
-
 @lru_cache(maxsize=16)
-def _table_kernel(laws: Laws) -> Kernel:
+def grid_kernel(laws: Laws) -> Kernel:
+    """Return the kernel of tabulated Gaussian noise, by its tables."""
     scales, rank = laws.scales, len(laws.each)
     decay = math.exp(-2.0 * math.pi**2 * float(laws.variances.min()))
     theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
@@ -120,12 +111,12 @@ def log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     mean = weights @ points
     shifted = (points - mean) * np.sqrt(weights)[:, None]
     cov = shifted.T @ shifted + np.diag(kernel.variances)
-    total = float(np.trace(cov))
-    if total > 1e12 * kernel.least:
+    total, least = float(np.trace(cov)), float(kernel.variances.min())
+    if total > 1e12 * least:
         return math.inf  # float64 cannot hold this determinant; H(X) is smaller anyway
     # With Y's own moments E[-log w(Y)] is the Gaussian entropy; sums over worlds round it.
     loss = 0.5 * (mean.size * math.log(2.0 * math.pi * math.e) + float(np.linalg.slogdet(cov)[1]))
-    rounding = _determinant_rounding(mean.size, total / kernel.least * (1 + len(points) / 8))
+    rounding = _determinant_rounding(mean.size, total / least * (1 + len(points) / 8))
     return loss - kernel.entropy + kernel.log_theta + rounding
 
 
@@ -136,11 +127,11 @@ def axis_log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     along which they are uncorrelated, such as Auto-PAC's.
     """
     variances = (kernel.variances + weights @ np.square(points)).tolist()
-    rank, total = len(variances), sum(variances)
-    if not total <= 1e12 * kernel.least:
+    rank, total, least = len(variances), sum(variances), float(kernel.variances.min())
+    if not total <= 1e12 * least:
         return math.inf
     loss = 0.5 * (rank * math.log(2.0 * math.pi * math.e) + math.fsum(map(math.log, variances)))
-    rounding = _determinant_rounding(rank, total / kernel.least * (1 + len(points) / 8))
+    rounding = _determinant_rounding(rank, total / least * (1 + len(points) / 8))
     return loss - kernel.entropy + kernel.log_theta + rounding
 
 
@@ -209,9 +200,9 @@ def grid_leakage(
     """Return the evidence for (m, r) integer worlds under the noise that is really released."""
     rows, p = distinct(codes, weights)
     proved = {"entropy": entropy(p) + ROUNDING}
-    if noise.gaussian and noise.rank > 1:
+    if noise.gaussian and len(noise.steps) > 1:
         points = centred(rows, p) / noise.scales
-        return _kernel_evidence(points, p, grid_kernel(noise), delta, draws)
+        return _kernel_evidence(points, p, grid_kernel(noise.laws), delta, draws)
     each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
     errors = [_sum_rounding(p.size, mi, axis) for mi, axis in zip(each, noise.axes, strict=True)]
     proved["exact sum"] = sum(each) + sum(errors)  # an upper bound for several axes
@@ -227,9 +218,11 @@ def grid_leakage(
 
 def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise) -> float:
     """Return the least bound without sampling error for (m, r) integer worlds, cheaply."""
-    if noise.gaussian and noise.rank > 1:
+    if noise.gaussian and len(noise.steps) > 1:
         points = codes / noise.scales
-        return min(axis_log_det(points, weights, grid_kernel(noise)), entropy(weights) + ROUNDING)
+        return min(
+            axis_log_det(points, weights, grid_kernel(noise.laws)), entropy(weights) + ROUNDING
+        )
     found = grid_leakage(codes, weights, noise, delta=0.5, draws=0)
     return min(found.proved.values())
 
@@ -321,10 +314,10 @@ def open_bound(
     if (codes < box[0]).any() or (codes > box[1]).any():
         raise refuse("codes inside the public box", "codes outside", "Clip the outputs to it.")
     if isinstance(reference, GaussianReference):
-        kernel, scales = grid_kernel(noise), noise.scales
+        kernel, scales = grid_kernel(noise.laws), noise.scales
         losses = reference.loss(codes / scales, kernel.variances)
         limits = reference.loss_range(box[0] / scales, box[1] / scales, kernel.variances)
-        condition = float(np.trace(reference.cov)) / kernel.least
+        condition = float(np.trace(reference.cov) / kernel.variances.min())
         base = kernel.log_theta - kernel.entropy + _determinant_rounding(scales.size, condition)
     else:
         tables = [
@@ -338,7 +331,7 @@ def open_bound(
 
 def box_bound(noise: GridNoise, box: tuple[Ints, Ints]) -> float:
     """Return a bound for every law on the box: none has more variance than its two ends."""
-    kernel = grid_kernel(noise)
+    kernel = grid_kernel(noise.laws)
     wide = kernel.variances + np.square((box[1] - box[0]) / 2 / noise.scales)
     gaussian = 0.5 * float(np.log(2 * math.pi * math.e * wide).sum())
     return gaussian - kernel.entropy + kernel.log_theta + ROUNDING * (1 + wide.size)

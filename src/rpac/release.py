@@ -52,7 +52,7 @@ def noisy_codes(codes: Ints, law: GridNoise | LabelChannel, *, allow_exact: bool
         raise refuse("noise of positive power", law.power, "A bare release needs allow_exact=True.")
     if isinstance(law, LabelChannel):
         return law.at(codes, system_uniforms(1))
-    return np.asarray(codes + law.at(system_uniforms(1, law.rank))[0])
+    return np.asarray(codes + law.at(system_uniforms(1, len(law.steps)))[0])
 
 
 def decode(noisy: Ints, law: GridNoise | LabelChannel) -> Floats:
@@ -136,7 +136,7 @@ def privatize(
     if known is not None:
         return known
     law = _law(outputs, budget, method)
-    if ledger is not None and outputs.exact and type(law) is GridNoise and law.rank > 1:
+    if ledger is not None and outputs.exact and type(law) is GridNoise and len(law.steps) > 1:
         earlier = certificate._ATTEMPTS.get(outputs.digest, 0)
         certificate._ATTEMPTS[outputs.digest] = max(earlier, ledger.attempt(outputs.digest) - 1)
     made = certify(outputs, law, confidence, budget=budget)

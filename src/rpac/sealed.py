@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any, Generic, NoReturn, TypeVar, final
 
 from rpac._checks import refuse
@@ -48,12 +47,8 @@ def publish(body: Any, *, indent: int | None = None) -> str:
     Raises:
         InputError: If anything sealed, or anything but plain JSON, is in it.
     """
-    return _encoder(indent).encode(body)
-
-
-@cache
-def _encoder(indent: int | None) -> json.JSONEncoder:
-    return json.JSONEncoder(
+    return json.dumps(
+        body,
         indent=indent,
         ensure_ascii=False,
         allow_nan=False,

@@ -208,10 +208,8 @@ class Session:
         raise refuse("one session for one drawn world", "a copy", "Resume it from its store.")
 
     def __repr__(self) -> str:
-        return (
-            f"Session({self._questions} answers, {nats_text(self._spent)} of "
-            f"{nats_text(self._cap)} nats spent)"
-        )
+        spent, cap = nats_text(self._spent), nats_text(self._cap)
+        return f"Session({self._questions} answers, {spent} of {cap} nats spent)"
 
     def _open(self, given: list[int] | None) -> None:
         self.id = secrets.token_hex(16)
@@ -268,14 +266,9 @@ class Session:
             secret=outputs.statement,
             prior=f"the posterior after {self._questions} answers of a session",
             bound=bound,
-            lower=0.0,
-            grade="proved",
-            confidence=1.0,
             charged=True,
             entropy=entropy(weights),
             bounds={"under the posterior": bound},
-            density_quantiles={},
-            worst_unit_success=None,
             noise=law.describe(),
             outputs=outputs.describe(),
         )
@@ -295,7 +288,7 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
     elif law.laws.shared:
         low, log_mass = law.laws.each[0].log_mass
-        found = log_mass.take((noisy - low) - codes, mode="clip") @ np.ones(law.rank)
+        found = log_mass.take((noisy - low) - codes, mode="clip") @ np.ones(len(law.steps))
     else:
         found = np.zeros(len(codes))
         for c, axis in enumerate(law.axes):
@@ -343,8 +336,7 @@ def _load(ledger: Ledger, session: str) -> tuple[bytes, int, int]:
 
 def _close(ledger: Ledger, session: str) -> None:
     def change() -> Json:
-        account = ledger._store.account("session", session)
-        ledger._store.put(Account("session", session, account.cap, account.spent, "closed"))
+        ledger._store.put(ledger._store.account("session", session)._replace(note="closed"))
         ledger._store.keep_state(session, b"")
         return {"session": session}
 

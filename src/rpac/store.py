@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, final
 
@@ -36,12 +36,17 @@ class Store(ABC):
     """
 
     failures: tuple[type[Exception], ...] = (OSError,)
+    turn: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    """Wait for a turn, where the database does not see to fairness itself."""
+    version: Callable[[], Any] = object
+    """Return what stays the same until somebody else writes; unique where it cannot tell."""
+    _db: Any
 
     def __init__(self) -> None:
         self._lock, self._pid = threading.RLock(), -1
         self._kept: list[Any] = []
-        self._alone = False
-        self.forget()
+        self.known: dict[Any, Any] = {}
+        self._memory: tuple[Any, dict[Any, Any]] = None, {}
 
     @abstractmethod
     def connect(self) -> None:
@@ -59,28 +64,15 @@ class Store(ABC):
     def begin(self) -> None:
         """Begin a transaction that excludes all others."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the connection."""
-
     def sound(self) -> bool:
         """Whether the database finds itself intact, where it can tell."""
         return True
 
-    def mark(self) -> Any:
-        """Return what stays the same until somebody else writes; unique where it cannot tell."""
-        return object()
-
-    def forget(self) -> None:
-        """Read everything anew: head, accounts and how many there are."""
-        self.head: tuple[int, str] | None = None
-        self._lines: int | None = None
-        self._known: dict[tuple[str, str], Account] = {}
-        self._mark: Any = None
-
-    def turn(self) -> contextlib.AbstractContextManager[None]:
-        """Wait for a turn, where the database does not see to fairness itself."""
-        return contextlib.nullcontext()
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._pid == os.getpid():
+            self._db.close()
+        self._pid = -1
 
     def __del__(self) -> None:
         self.close()
@@ -89,11 +81,12 @@ class Store(ABC):
     def reading(self) -> Iterator[None]:
         """Hold this process's connection; failures of the database come out as LedgerError."""
         with self._lock:
+            self.known = {}
             try:
                 if self._pid != os.getpid():  # a connection does not survive a fork
                     self._kept.append(getattr(self, "_db", None))  # nor may the child close it
-                    self.forget()
                     self.connect()
+                    self._pid = os.getpid()
                 yield
             except self.failures as error:
                 raise refuse(
@@ -107,39 +100,34 @@ class Store(ABC):
     def exclusive(self) -> Iterator[None]:
         """Run a block as one transaction, alone.
 
-        What the last one read or wrote is taken from memory if nobody has written since.
+        What the last one read or wrote is `known` in this one, if nobody else has written since.
         """
         with self.reading(), self.turn():
             self.begin()
             try:
-                mark = self.mark()
-                if mark != self._mark:
-                    self.forget()
-                self._mark, self._alone = mark, True
+                (before, memory), self._memory = self._memory, (None, {})
+                version = self.version()
+                self.known = memory if version == before else {}
                 yield
                 self.rows("COMMIT")
+                self._memory = version, self.known
             except BaseException:
-                self.forget()
                 with contextlib.suppress(*self.failures):
                     self.rows("ROLLBACK")
                 raise
-            finally:
-                self._alone = False
 
     def accounts(self, names: list[tuple[str, str]]) -> list[Account]:
         """Return accounts by kind and name; empty ones where nothing was booked."""
-        found = self._known if self._alone else {}
-        missing = [name for name in names if name not in found]
-        if missing:
-            rows = self.rows(
-                "SELECT kind, name, cap, spent, note, seal FROM rpac_accounts WHERE (kind, name) "
-                f"IN (VALUES {', '.join('(?, ?)' for _ in missing)})",
-                *(part for name in missing for part in name),
-            )
-            found |= {(row[0], row[1]): Account(*row[:5]) for row in rows}
-            if any(found[row[0], row[1]].seal != row[5] for row in rows):
-                raise damaged("a balance that was changed")
-        return [found.get(name, Account(*name, None, 0, "")) for name in names]
+        missing = [name for name in names if name not in self.known]
+        rows: list[Any] = missing and self.rows(
+            "SELECT kind, name, cap, spent, note, seal FROM rpac_accounts WHERE (kind, name) IN "
+            f"(VALUES {', '.join('(?, ?)' for _ in missing)})",
+            *(part for name in missing for part in name),
+        )
+        self.known |= {(row[0], row[1]): Account(*row[:5]) for row in rows}
+        if any(self.known[row[0], row[1]].seal != row[5] for row in rows):
+            raise damaged("a balance that was changed")
+        return [self.known.get(name, Account(*name, None, 0, "")) for name in names]
 
     def account(self, kind: str, name: str) -> Account:
         """Return one account."""
@@ -148,16 +136,12 @@ class Store(ABC):
     def put(self, *accounts: Account) -> None:
         """Write accounts."""
         self.rows(
-            "INSERT INTO rpac_accounts (kind, name, cap, spent, note, seal) VALUES "
-            f"{', '.join('(?, ?, ?, ?, ?, ?)' for _ in accounts)} "
+            f"INSERT INTO rpac_accounts VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * len(accounts))} "
             "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
             "note = excluded.note, seal = excluded.seal",
             *(v for a in accounts for v in (*a, a.seal)),
         )
-        changed = {(a.kind, a.name): a for a in accounts}
-        if not changed.keys() <= self._known.keys():
-            self._lines = None
-        self._known |= changed
+        self.known |= {a[:2]: a for a in accounts}
 
     def keep_state(self, session: str, state: bytes) -> None:
         """Write the state of a session; empty once it is closed."""
@@ -176,9 +160,7 @@ class Store(ABC):
 
     def lines(self) -> int:
         """Return how many accounts there are."""
-        if self._lines is None or not self._alone:
-            self._lines = int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
-        return self._lines
+        return int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
 
 
 @final
@@ -190,15 +172,15 @@ class SqliteStore(Store):
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self._path, self._turns = str(path), Turns(f"{path}.lock")
+        self.turn = self._turns.turn
 
     def connect(self) -> None:
         """Open the file."""
         self._db = sqlite3.connect(
             self._path, isolation_level=None, timeout=60, check_same_thread=False
         )
-        self._pid = os.getpid()
         if self.rows("PRAGMA journal_mode=WAL")[0][0] != "wal":
-            self.close()
+            self._db.close()
             raise OSError("no write-ahead log")
         self.rows("PRAGMA synchronous=FULL")
 
@@ -214,30 +196,24 @@ class SqliteStore(Store):
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
         """Run one statement."""
-        return self._db.execute(sql, values).fetchall()
+        return list(self._db.execute(sql, values))
 
     def begin(self) -> None:
         """Begin with the write lock."""
         self.rows("BEGIN IMMEDIATE")
 
-    def mark(self) -> Any:
-        """Return the version that changes when another connection writes."""
-        return self.rows("PRAGMA data_version")[0][0]
-
     def sound(self) -> bool:
         """Check pages and indices."""
         return bool(self.rows("PRAGMA integrity_check")[0][0] == "ok")
 
-    def turn(self) -> contextlib.AbstractContextManager[None]:
-        """Wait for a turn at the lock file."""
-        return self._turns.turn()
+    def version(self) -> Any:
+        """Return SQLite's own number, which other connections change; it is this one's alone."""
+        return self._db, self.rows("PRAGMA data_version")[0][0]
 
     def close(self) -> None:
-        """Close the file."""
-        if self._pid == os.getpid():
-            self._db.close()
-            self._turns.close()
-        self._pid = -1
+        """Close the files."""
+        super().close()
+        self._turns.close()
 
 
 def open_store(where: str, *, remote: bool) -> Store:

@@ -61,7 +61,7 @@ def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> tuple[
     if outputs.dim > len(weights) or not spectrum.size:  # many numbers, or none that differ
         basis, spectrum = principal(outputs.under(weights))
     steps = np.sqrt(auto_pac_variances(spectrum, nats)) / STEPS_PER_SIGMA
-    law = GridNoise.gaussians(basis, center, steps, STEPS_PER_SIGMA)
+    law = GridNoise.gaussians(basis, center, steps.tolist(), STEPS_PER_SIGMA)
     return law, law.quantise(moved @ law.basis)
 
 

@@ -35,12 +35,11 @@ class Laws(Frozen):
     """
 
     def __init__(self, each: tuple[Law, ...]) -> None:
-        self.each, self.shared = each, all(law is each[0] for law in each)
-        self.gaussian = all(law.scale is not None for law in each)
-        self.scales: Floats = np.array([law.scale or np.nan for law in each])
-        self.means: Floats = np.array([law.mean for law in each])
-        self.variances: Floats = np.array([law.variance for law in each])
-        self.powers: Floats = np.array([law.power for law in each])
+        self.each, self.shared = each, len(set(each)) == 1
+        moments = [(law.scale or np.nan, law.mean, law.variance, law.power) for law in each]
+        rows: list[Floats] = list(np.array(moments).T)
+        self.scales, self.means, self.variances, self.powers = rows
+        self.gaussian = not np.isnan(self.scales).any()
         self.digest = digest(self.scales, *(law.digest for law in each))
         self.freeze("scales", "means", "variances", "powers")
 
@@ -71,16 +70,11 @@ class GridNoise(Noise):
         laws: The tables of all axes; worked out once for noises that have them in common.
     """
 
-    basis: Floats
-    center: Floats
-    steps: Floats
-    laws: Laws
-
     def __init__(self, basis: Any, center: Any, axes: tuple[LatticeNoise, ...]) -> None:
         if not all(type(axis) is LatticeNoise for axis in axes):
             raise refuse("LatticeNoise on every axis", f"{axes}", "Use rpac.tabulate.")
         laws = _laws(tuple(axis.law for axis in axes))
-        self._hold(basis, center, np.array([axis.step for axis in axes]), laws)
+        self._hold(basis, center, [axis.step for axis in axes], laws)
 
     @classmethod
     def gaussians(cls, basis: Any, center: Any, steps: Any, scale: float) -> GridNoise:
@@ -90,32 +84,27 @@ class GridNoise(Noise):
         return noise
 
     def _hold(self, basis: Any, center: Any, steps: Any, laws: Laws) -> None:
-        shape = (d, r) = np.size(center), len(laws.each)
-        if np.shape(basis) != shape:
+        d, r = np.size(center), len(laws.each)
+        if np.shape(basis) != (d, r):
             raise refuse(
                 "a (d, r) basis, a (d,) center and r axes",
                 f"{np.shape(basis)}, {np.shape(center)} and {r} axes",
                 "Use rpac.tabulate.",
             )
-        parts = (np.ravel(basis), center, steps)
-        self._content = array(np.concatenate(parts), "basis, center and steps", 1)
-        self.freeze("_content")
-        content = self._content  # one array, read-only; what follows are its parts
-        self.__dict__.update(basis=content[: d * r].reshape(shape), center=content[d * r : -r])
-        self.__dict__.update(steps=content[-r:], laws=laws)
-        if not self.steps.min() > 0:
-            raise refuse("positive steps", self.steps.min(), "Drop axes without noise.")
+        if not min(steps) > 0:
+            raise refuse("positive steps", min(steps), "Drop axes without noise.")
+        whole = np.concatenate((np.ravel(basis), center, steps))
+        whole = array(whole, "basis, center and steps", 1)  # one array; the others are its parts
+        whole.setflags(write=False)
+        self.basis, self.center = whole[: d * r].reshape(d, r), whole[d * r : -r]
+        self.steps, self.laws, self._whole = whole[-r:], laws, whole
+        self.freeze()
 
     @cached_property
     def axes(self) -> tuple[LatticeNoise, ...]:
         """The noise of each axis."""
         pairs = zip(self.steps.tolist(), self.laws.each, strict=True)
         return tuple(LatticeNoise.of(step, law) for step, law in pairs)
-
-    @property
-    def rank(self) -> int:
-        """Number of axes, r."""
-        return int(self.steps.size)
 
     @property
     def dim(self) -> int:
@@ -163,7 +152,7 @@ class GridNoise(Noise):
         apart (simulated ones together, the released one alone), so they are encoded this way.
         """
         shifted = values - self.center
-        along = np.zeros((len(values), self.rank))
+        along = np.zeros((len(values), len(self.steps)))
         for k in range(self.dim):
             along += shifted[:, [k]] * self.basis[k]
         return self.quantise(along)
@@ -187,7 +176,7 @@ class GridNoise(Noise):
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study."""
-        codes = self.at(study_uniforms(rng, n, self.rank))
+        codes = self.at(study_uniforms(rng, n, len(self.steps)))
         return np.asarray((codes * self.steps) @ self.basis.T)
 
     def log_density(self, points: Floats) -> Floats:
@@ -198,18 +187,18 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        key = digest(self._content, str(self.basis.shape), self.laws.digest)
+        key = digest(self._whole, str(self.basis.shape), self.laws.digest)
         return {
             "family": "grid",
             "dim": self.dim,
-            "rank": self.rank,
+            "rank": len(self.steps),
             "power": self.power,
             "gaussian": self.gaussian,
             "digest": key,
         }
 
     def __repr__(self) -> str:
-        return f"GridNoise(dim={self.dim}, axes={self.rank}, power={self.power:.6g})"
+        return f"GridNoise(dim={self.dim}, axes={len(self.steps)}, power={self.power:.6g})"
 
 
 def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:

@@ -19,9 +19,7 @@ from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
 class Law:
     """A table and all that follows from it, in steps: computed once, shared by every axis."""
 
-    def __init__(
-        self, offsets: Ints, table: Table, scale: float | None = None, log_sum: float = 0.0
-    ) -> None:
+    def __init__(self, offsets: Ints, table: Table, scale: float | None = None, log_sum: float = 0):
         self.scale = scale
         self.offsets, self.table = offsets[table > 0], table[table > 0]
         k = self.offsets.astype(np.float64)
@@ -73,6 +71,9 @@ class LatticeNoise(Noise):
         weights: (n,) their probabilities. They are rounded to multiples of 2**-63, and the
             rounded integers are the law: entries below that are dropped.
 
+    Attributes:
+        scale: For discrete Gaussians the scale in steps, else None.
+
     >>> LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25]).power
     0.5
     """
@@ -86,7 +87,7 @@ class LatticeNoise(Noise):
             raise refuse("distinct whole `offsets`", "others", "Give multiples of `step`.")
         order = np.argsort(k)
         law = Law(k[order].astype(np.int64), integer_table(q[order]))
-        self.step, self.law = float(step), law
+        self.step, self.scale, self.law = float(step), law.scale, law
         self.freeze()
 
     @classmethod
@@ -99,14 +100,9 @@ class LatticeNoise(Noise):
     def of(cls, step: float, law: Law) -> LatticeNoise:
         """Return the noise of a table on multiples of `step`."""
         noise = object.__new__(cls)
-        noise.step, noise.law = step, law
+        noise.step, noise.scale, noise.law = step, law.scale, law
         noise.freeze()
         return noise
-
-    @property
-    def scale(self) -> float | None:
-        """For discrete Gaussians the scale in steps, else None."""
-        return self.law.scale
 
     @property
     def offsets(self) -> Ints:
