@@ -18,11 +18,11 @@ from rpac.turns import Turns
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS rpac_entries (
-    seq {int} PRIMARY KEY, key TEXT UNIQUE, body TEXT NOT NULL, hash TEXT NOT NULL);
+    seq {int} PRIMARY KEY, key TEXT, body TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS rpac_keys ON rpac_entries (key) WHERE key IS NOT NULL;
 CREATE TABLE IF NOT EXISTS rpac_accounts (
     kind TEXT NOT NULL, name TEXT NOT NULL, cap {int}, spent {int} NOT NULL, note TEXT NOT NULL,
-    seal TEXT NOT NULL, PRIMARY KEY (kind, name),
-    CHECK (spent >= 0 AND (cap IS NULL OR spent <= cap)));
+    seal TEXT NOT NULL, PRIMARY KEY (kind, name), CHECK (spent BETWEEN 0 AND coalesce(cap, spent)));
 CREATE TABLE IF NOT EXISTS rpac_sessions (id TEXT PRIMARY KEY, state {bytes} NOT NULL)
 """
 
@@ -110,7 +110,7 @@ class Store(ABC):
                 self.known = memory if version == before else {}
                 yield
                 self.rows("COMMIT")
-                self._memory = version, self.known
+                self._memory, self.known = (version, self.known), {}
             except BaseException:
                 with contextlib.suppress(*self.failures):
                     self.rows("ROLLBACK")
