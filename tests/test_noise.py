@@ -196,6 +196,14 @@ BAD = {
         lambda: rpac.GridNoise(np.eye(2), np.zeros(2), (REGISTRY["lattice"],)),
         r"Expected a \(d, r\) basis, a \(d,\) center and r axes; got \(2, 2\)",
     ),
+    "no axes": (
+        lambda: rpac.GridNoise(np.zeros((1, 0)), np.zeros(1), ()),
+        "Expected LatticeNoise on every axis; got ",
+    ),
+    "a center with two axes": (
+        lambda: rpac.GridNoise(np.eye(1), np.zeros((1, 1)), (REGISTRY["lattice"],)),
+        r"Expected a \(d, r\) basis, a \(d,\) center and r axes; got \(1, 1\), \(1, 1\)",
+    ),
     "foreign axis": (
         lambda: rpac.GridNoise(np.eye(1), np.zeros(1), (rpac.GaussianNoise(1.0),)),
         "Use rpac.tabulate",

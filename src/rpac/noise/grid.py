@@ -71,7 +71,7 @@ class GridNoise(Noise):
     """
 
     def __init__(self, basis: Any, center: Any, axes: tuple[LatticeNoise, ...]) -> None:
-        if not all(type(axis) is LatticeNoise for axis in axes):
+        if not axes or not all(type(axis) is LatticeNoise for axis in axes):
             raise refuse("LatticeNoise on every axis", f"{axes}", "Use rpac.tabulate.")
         laws = _laws(tuple(axis.law for axis in axes))
         self._hold(basis, center, [axis.step for axis in axes], laws)
@@ -80,12 +80,12 @@ class GridNoise(Noise):
     def gaussians(cls, basis: Any, center: Any, steps: Any, scale: float) -> GridNoise:
         """Return discrete Gaussians of one scale, which share a table, on axes of given steps."""
         noise = object.__new__(cls)
-        noise._hold(basis, center, steps, _laws((gaussian_law(float(scale)),) * len(steps)))
+        noise._hold(basis, center, steps, _laws((gaussian_law(scale),) * len(steps)))
         return noise
 
     def _hold(self, basis: Any, center: Any, steps: Any, laws: Laws) -> None:
         d, r = np.size(center), len(laws.each)
-        if np.shape(basis) != (d, r):
+        if np.shape(basis) != (d, r) or np.ndim(center) != 1:
             raise refuse(
                 "a (d, r) basis, a (d,) center and r axes",
                 f"{np.shape(basis)}, {np.shape(center)} and {r} axes",

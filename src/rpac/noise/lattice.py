@@ -55,6 +55,7 @@ class Law:
 @lru_cache(maxsize=64)
 def gaussian_law(scale: float) -> Law:
     """Return the discrete Gaussian exp(-k^2 / 2 scale^2), with its log normaliser."""
+    scale = in_range(scale, "scale", 0.0, 1e7)
     reach = math.ceil(12.0 * scale) + 12  # what lies beyond is below 1e-31 of the whole
     k = np.arange(-reach, reach + 1)
     kernel = np.exp(-0.5 * np.square(k / scale))
@@ -93,8 +94,7 @@ class LatticeNoise(Noise):
     @classmethod
     def gaussian(cls, step: float, scale: float) -> LatticeNoise:
         """Return the discrete Gaussian on multiples of `step`, of scale `scale` in steps."""
-        law = gaussian_law(in_range(scale, "scale", 0.0, 1e7))
-        return cls.of(in_range(step, "step", 0.0, math.inf), law)
+        return cls.of(in_range(step, "step", 0.0, math.inf), gaussian_law(scale))
 
     @classmethod
     def of(cls, step: float, law: Law) -> LatticeNoise:
