@@ -265,6 +265,17 @@ def test_foreign_noise_is_never_tabulated():
         rpac.tabulate(rpac.Outputs([0.0, 1.0]), Mine())
 
 
+def test_axes_with_tables_of_their_own():
+    axes = (rpac.LatticeNoise(0.5, [0, 7], [0.5, 0.5]), rpac.LatticeNoise.gaussian(2.0, 3.0))
+    noise = rpac.GridNoise(np.eye(2), np.zeros(2), axes)
+    uniforms = np.array([[0, 1 << 62], [1 << 62, 5]], np.uint64)
+    expected = np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(axes)], axis=1)
+    assert noise.at(uniforms).tolist() == expected.tolist()
+    assert noise.mean == pytest.approx([0.5 * 3.5, 0.0])
+    assert np.isnan(noise.scales).tolist() == [True, False]
+    assert not noise.gaussian
+
+
 def test_axes_that_share_a_table():
     noise = rpac.GridNoise.gaussians(np.eye(2), np.zeros(2), [0.5, 2.0], 3.0)
     assert noise.axes[0].table is noise.axes[1].table

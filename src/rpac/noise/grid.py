@@ -84,16 +84,17 @@ class GridNoise(Noise):
         return noise
 
     def _hold(self, basis: Any, center: Any, steps: Any, laws: Laws) -> None:
-        d, r = np.size(center), len(laws.each)
-        if np.shape(basis) != (d, r) or np.ndim(center) != 1:
+        basis, center = np.asarray(basis), np.asarray(center)
+        d, r = center.size, len(laws.each)
+        if basis.shape != (d, r) or center.ndim != 1:
             raise refuse(
                 "a (d, r) basis, a (d,) center and r axes",
-                f"{np.shape(basis)}, {np.shape(center)} and {r} axes",
+                f"{basis.shape}, {center.shape} and {r} axes",
                 "Use rpac.tabulate.",
             )
         if not min(steps) > 0:
             raise refuse("positive steps", min(steps), "Drop axes without noise.")
-        whole = np.concatenate((np.ravel(basis), center, steps))
+        whole = np.concatenate((basis.ravel(), center, steps))
         whole = array(whole, "basis, center and steps", 1)  # one array; the others are its parts
         whole.setflags(write=False)
         self.basis, self.center = whole[: d * r].reshape(d, r), whole[d * r : -r]
