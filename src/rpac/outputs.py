@@ -68,7 +68,7 @@ class Outputs(Sealed):
         self._plan = False
         self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """Number of coordinates, d."""
         return int(self.values.shape[1])
