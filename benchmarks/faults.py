@@ -200,7 +200,7 @@ FAULTS = [
     ("a sure posterior answered without noise", "calibrate/posterior.py", "min(nats, 0.5 * entropy",
      "min(nats, 2.0 * entropy", SURE),
     ("one axis of the answer forgotten in the posterior", "session.py",
-     'mode="clip") @ np.ones(len(law.steps))', 'mode="clip")[:, 0]',
+     'mode="clip").sum(axis=1)', 'mode="clip")[:, 0]',
      f"{SESSION}::test_the_posterior_is_exact"),
     ("the session's cap ignored", "session.py", "if self._spent + nano > self._cap:", "if False:",
      f"{SESSION}::test_the_session_refuses_what_does_not_fit"),

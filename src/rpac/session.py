@@ -288,7 +288,7 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
     elif law.laws.shared:
         low, log_mass = law.laws.each[0].log_mass
-        found = log_mass.take((noisy - low) - codes, mode="clip") @ np.ones(len(law.steps))
+        found = log_mass.take((noisy - low) - codes, mode="clip").sum(axis=1)
     else:
         found = np.zeros(len(codes))
         for c, axis in enumerate(law.axes):
