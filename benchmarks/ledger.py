@@ -401,13 +401,13 @@ def _database(server, name):
 # --- the long run -------------------------------------------------------------------------------
 
 
-def bare_fsyncs(folder, seconds=1.0):
-    """Return how often a small append can be synchronised in a second."""
-    file = os.open(f"{folder}/bare", os.O_CREAT | os.O_RDWR)
+def bare_fsyncs(folder, seconds=1.0, size=512):
+    """Return how often an append of `size` bytes can be synchronised in a second."""
+    file = os.open(f"{folder}/bare", os.O_CREAT | os.O_RDWR | os.O_TRUNC)
     start, n = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        os.pwrite(file, bytes(512), 512 * n)
-        os.fdatasync(file)
+        os.pwrite(file, bytes(size), size * n)
+        os.fsync(file)
         n += 1
     os.close(file)
     return n / seconds

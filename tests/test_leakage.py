@@ -233,9 +233,10 @@ def test_the_diagonal_alone_is_never_below_the_log_determinant():
             (rpac.calibrate(outputs, 0.3, "proportional"), True),
         ):
             law = rpac.tabulate(outputs, noise)
-            points, kernel = law.encode(outputs.values) / law.scales, grid_kernel(law)
+            points, kernel = law.encode(outputs.values) / law.scales, grid_kernel(law.laws)
             diagonal = axis_log_det(points, weights, kernel)
             whole = log_det(points, weights, kernel)
             assert diagonal >= whole - 1e-12
+            assert axis_log_det(points + 0.1, weights, kernel) > diagonal  # about any other point
             assert not same or diagonal == pytest.approx(whole, rel=1e-4)
     assert axis_log_det(1e9 * points, weights, kernel) == math.inf

@@ -96,6 +96,33 @@ def test_two_processes_with_one_key_share_one_answer(where, monkeypatch):
         assert ledger.spent == 0.1
 
 
+def test_what_others_write_is_seen_at_once(where):
+    """A ledger takes from memory only what nobody else has changed since."""
+    with rpac.Ledger(where, budget=1.0) as ledger, rpac.Ledger(where) as other:
+        for _ in range(3):
+            ledger.spend(0.1)
+            other.spend(0.1)
+        assert ledger.spent == other.spent == 0.6
+        other.cap(0.65)
+        with pytest.raises(rpac.BudgetSpent, match=r"at most 0\.050000000 nats"):
+            ledger.spend(0.1)
+        with pytest.raises(ZeroDivisionError):
+            ledger.spend(0.01, draw=lambda: 1 / 0)
+        ledger.spend(0.05)
+        assert ledger.verify() == 8
+
+
+def test_a_balance_that_another_program_changes_is_refused_at_the_next_spend(folder):
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0)
+    ledger.spend(0.1)
+    with sqlite3.connect(f"{folder}/l.db") as raw:
+        raw.execute("UPDATE rpac_accounts SET spent = 0 WHERE kind = 'ledger'")
+    raw.close()
+    with pytest.raises(rpac.LedgerError, match="a balance that was changed"):
+        ledger.spend(0.1)
+    ledger.close()
+
+
 def test_caps_of_datasets_and_analysts(where):
     with rpac.Ledger(where, budget=1.0) as ledger:
         ledger.cap(0.3, dataset="people")

@@ -194,7 +194,15 @@ BAD = {
     ),
     "fewer axes than columns": (
         lambda: rpac.GridNoise(np.eye(2), np.zeros(2), (REGISTRY["lattice"],)),
-        r"Expected a \(d, r\) basis, a \(d,\) center and r LatticeNoise axes; got \(2, 2\)",
+        r"Expected a \(d, r\) basis, a \(d,\) center and r axes; got \(2, 2\)",
+    ),
+    "no axes": (
+        lambda: rpac.GridNoise(np.zeros((1, 0)), np.zeros(1), ()),
+        "Expected LatticeNoise on every axis; got ",
+    ),
+    "a center with two axes": (
+        lambda: rpac.GridNoise(np.eye(1), np.zeros((1, 1)), (REGISTRY["lattice"],)),
+        r"Expected a \(d, r\) basis, a \(d,\) center and r axes; got \(1, 1\), \(1, 1\)",
     ),
     "foreign axis": (
         lambda: rpac.GridNoise(np.eye(1), np.zeros(1), (rpac.GaussianNoise(1.0),)),
@@ -257,10 +265,22 @@ def test_foreign_noise_is_never_tabulated():
         rpac.tabulate(rpac.Outputs([0.0, 1.0]), Mine())
 
 
+def test_axes_with_tables_of_their_own():
+    axes = (rpac.LatticeNoise(0.5, [0, 7], [0.5, 0.5]), rpac.LatticeNoise.gaussian(2.0, 3.0))
+    noise = rpac.GridNoise(np.eye(2), np.zeros(2), axes)
+    uniforms = np.array([[0, 1 << 62], [1 << 62, 5]], np.uint64)
+    expected = np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(axes)], axis=1)
+    assert noise.at(uniforms).tolist() == expected.tolist()
+    assert noise.mean == pytest.approx([0.5 * 3.5, 0.0])
+    assert np.isnan(noise.scales).tolist() == [True, False]
+    assert not noise.gaussian
+
+
 def test_axes_that_share_a_table():
-    axes = rpac.LatticeNoise.gaussians([0.5, 2.0], 3.0)
-    assert axes[0].table is axes[1].table
-    assert [axis.power for axis in axes] == pytest.approx([0.25 * 9, 4 * 9], rel=1e-6)
-    for wrong in ([1.0, 0.0], [math.inf], [-1.0], [math.nan]):
-        with pytest.raises(rpac.InputError, match="Expected positive steps; got"):
-            rpac.LatticeNoise.gaussians(wrong, 3.0)
+    noise = rpac.GridNoise.gaussians(np.eye(2), np.zeros(2), [0.5, 2.0], 3.0)
+    assert noise.axes[0].table is noise.axes[1].table
+    assert [axis.power for axis in noise.axes] == pytest.approx([0.25 * 9, 4 * 9], rel=1e-6)
+    assert noise.power == pytest.approx(sum(axis.power for axis in noise.axes), rel=1e-12)
+    for wrong in ([1.0, 0.0], [1.0, math.inf], [-1.0, 1.0], [1.0, math.nan]):
+        with pytest.raises(rpac.InputError, match="positive steps; got|finite numbers in"):
+            rpac.GridNoise.gaussians(np.eye(2), np.zeros(2), wrong, 3.0)

@@ -6,7 +6,6 @@ import os
 import pickle
 import threading
 import time
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -47,8 +46,8 @@ def test_calibrating_for_the_prior_overspends():
 
 
 def test_the_posterior_is_exact():
-    law = posterior_auto_pac(TWO, TWO.weights, 0.3)
-    codes = law.encode(TWO.values)
+    law, codes = posterior_auto_pac(TWO, TWO.weights, 0.3)
+    assert (codes == law.encode(TWO.values)).all()
     prior = np.log(RNG.dirichlet(np.ones(16)))
     noisy = codes[3] + np.array([100, -250])
     log_q = law.log_density(((noisy - codes) * law.steps) @ law.basis.T)
@@ -105,7 +104,7 @@ def test_a_batch_is_one_release_calibrated_jointly():
         parts = [session._outputs(lambda x: x), session._outputs(lambda x: 2 * x)]
         alone = [rpac.calibrate(part, 0.1, "auto-pac").power for part in parts]
         both = stacked(parts)
-        assert posterior_auto_pac(both, both.weights, 0.2).power < sum(alone)
+        assert posterior_auto_pac(both, both.weights, 0.2)[0].power < sum(alone)
         for wrong in ([], [lambda x: "label"]):
             with pytest.raises(rpac.InputError, match="questions with numbers for answers"):
                 session.ask(wrong, 0.1)
@@ -233,7 +232,7 @@ def test_a_state_rolled_back_with_its_seals_is_found(ledger, folder):
     session.ask(TWO, 0.3)
     with ledger._store.exclusive():
         old = ledger._store.account("session", session.id)
-        ledger._store.put(replace(old, note=sha256(prior).hexdigest()))
+        ledger._store.put(old._replace(note=sha256(prior).hexdigest()))
         ledger._store.keep_state(session.id, prior)
     with pytest.raises(rpac.LedgerError, match="accounts that differ from the sum of the entries"):
         Session(SOURCE, 2.0, ledger, store=store)

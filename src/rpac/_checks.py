@@ -20,6 +20,8 @@ def refuse(expected: str, got: object, move: str, error: type[RpacError] = Input
 
 def number(value: Any, name: str) -> float:
     """Return a finite float; bools and text are refused."""
+    if type(value) is float and math.isfinite(value):
+        return value
     plain = isinstance(value, numbers.Real | np.number) and not isinstance(value, bool | np.bool_)
     if not plain or not math.isfinite(value):
         raise refuse(f"a finite number for `{name}`", repr(value), "Pass a plain number.")
@@ -52,7 +54,7 @@ def array(value: Any, name: str, ndim: int) -> Floats:
         raise refuse(
             f"`{name}` with {ndim} axes and at least one entry", f"shape {x.shape}", "Reshape it."
         )
-    if not np.isfinite(x).all():
+    if not np.logical_and.reduce(np.isfinite(x), axis=None):  # `all` without its wrapper
         bad = np.count_nonzero(~np.isfinite(x))
         raise refuse(f"finite numbers in `{name}`", f"{bad} NaN or infinite", "Replace them first.")
     return x

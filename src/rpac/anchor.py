@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import final
@@ -15,8 +16,7 @@ from typing import final
 from rpac._checks import refuse
 from rpac.errors import LedgerError
 
-_SLOT = 512
-_SYNC = 64
+_SLOT, _SYNC = 512, 64
 
 
 @final
@@ -37,7 +37,7 @@ class Anchor:
             if not content.strip(b"\0"):  # just being made, or its maker died: wait and see
                 fcntl.flock(file, fcntl.LOCK_SH)
                 content = os.pread(file, 2 * _SLOT, 0)
-            return self._latest(content) if content.strip(b"\0") else None
+            return _latest(content) if content.strip(b"\0") else None
         finally:
             os.close(file)
 
@@ -53,7 +53,7 @@ class Anchor:
             content = os.pread(file, 2 * _SLOT, 0)
             if not content.strip(b"\0"):
                 os.pwrite(file, bytes(2 * _SLOT), 0)
-            elif self._latest(content)[0] >= seq:
+            elif _latest(content)[0] >= seq:
                 return
             text = f"{seq} {head}"
             line = f"{text} {sha256(text.encode()).hexdigest()}\n".encode()
@@ -63,12 +63,14 @@ class Anchor:
         finally:
             os.close(file)
 
-    def _latest(self, content: bytes) -> tuple[int, str]:
-        found = []
-        for slot in (content[:_SLOT], content[_SLOT:]):
-            words = slot.decode("ascii", "replace").split()
-            if len(words) == 3 and words[2] == sha256(" ".join(words[:2]).encode()).hexdigest():
-                found.append((int(words[0]), words[1]))
-        if not found:
-            raise refuse("an anchor with a head", "a damaged one", "Restore it.", LedgerError)
-        return max(found)
+
+@lru_cache(maxsize=4)
+def _latest(content: bytes) -> tuple[int, str]:
+    found = []
+    for slot in (content[:_SLOT], content[_SLOT:]):
+        words = slot.decode("ascii", "replace").split()
+        if len(words) == 3 and words[2] == sha256(" ".join(words[:2]).encode()).hexdigest():
+            found.append((int(words[0]), words[1]))
+    if not found:
+        raise refuse("an anchor with a head", "a damaged one", "Restore it.", LedgerError)
+    return max(found)

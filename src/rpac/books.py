@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 from rpac._checks import number, refuse
 from rpac._types import Json
@@ -83,8 +83,7 @@ class Receipt:
 
 
 @final
-@dataclass(frozen=True)
-class Account:
+class Account(NamedTuple):
     """What is spent of a cap, in nano-nats; the seal shows a changed balance."""
 
     kind: str
@@ -96,7 +95,7 @@ class Account:
     @property
     def seal(self) -> str:
         """Hash of the balance."""
-        return chain_hash(self.kind, self.name, self.cap, self.spent, self.note)
+        return chain_hash(*self)
 
     @property
     def label(self) -> str:
@@ -111,12 +110,8 @@ def chain_hash(*parts: Any) -> str:
 
 def damaged(what: str) -> LedgerError:
     """Return the error for a ledger that does not fit together."""
-    error = refuse(
-        "a ledger whose entries fit together",
-        what,
-        "Nothing is released from it. Restore the latest copy, and find out what changed it.",
-        LedgerError,
-    )
+    move = "Nothing is released from it. Restore the latest copy, and find out what changed it."
+    error = refuse("a ledger whose entries fit together", what, move, LedgerError)
     assert isinstance(error, LedgerError)
     return error
 
@@ -150,21 +145,21 @@ def rebook(book: Book, entry: Json) -> None:
         book["ledger", ""] = Account("ledger", "", entry["cap"], 0, "")
     elif kind == "cap":
         old = _account(book, *entry["account"])
-        book[old.kind, old.name] = replace(old, cap=entry["cap"])
+        book[old.kind, old.name] = old._replace(cap=entry["cap"])
     elif kind == "session":
         name = entry["session"]
         book["session", name] = Account("session", name, entry["cap"], 0, entry["state"])
     elif kind == "close":
         old = _account(book, "session", entry["session"])
-        book["session", old.name] = replace(old, note="closed")
+        book["session", old.name] = old._replace(note="closed")
     elif kind == "attempt":
         old = _account(book, "attempts", entry["outputs"])
-        book["attempts", old.name] = replace(old, spent=old.spent + 1)
+        book["attempts", old.name] = old._replace(spent=old.spent + 1)
     elif kind != "seal":
         notes = {"version": entry["secret"], "session": entry.get("state", "")}
         for name in charged_names(*(entry[part] for part in _PARTS)):
             old = _account(book, *name)
-            new = replace(old, spent=old.spent + entry["nano"], note=notes.get(old.kind, ""))
+            new = old._replace(spent=old.spent + entry["nano"], note=notes.get(old.kind, ""))
             if new.cap is not None and new.spent > new.cap:
                 raise damaged(f"entry {entry['seq']}, which exceeds a cap")
             book[name] = new

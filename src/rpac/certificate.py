@@ -46,7 +46,7 @@ NOT_COVERED = (
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
     """An upper bound on what a release leaks, and what that means.
 
@@ -73,20 +73,20 @@ class Certificate:
     secret: str
     prior: str
     bound: float
-    lower: float
-    grade: Literal["proved", "statistical"]
-    confidence: float
+    lower: float = 0.0
+    grade: Literal["proved", "statistical"] = "proved"
+    confidence: float = 1.0
     charged: bool
     entropy: float | None
     bounds: dict[str, float]
-    density_quantiles: dict[str, float]
-    worst_unit_success: float | None
+    density_quantiles: dict[str, float] = field(default_factory=dict)
+    worst_unit_success: float | None = None
     noise: Json
     outputs: Json
     attempt: int = 1
     adversary: str = ADVERSARY
     not_covered: tuple[str, ...] = NOT_COVERED
-    schema: str = field(default=SCHEMA)
+    schema: str = SCHEMA
 
     @property
     def statement(self) -> str:
@@ -110,16 +110,18 @@ class Certificate:
 
     def to_json(self) -> str:
         """Return the certificate as one line of text, sealed with a SHA-256 of its content."""
-        return publish(self._sealed_body())
+        text = publish(self._body())  # the seal goes in at the end: one pass over the content
+        return f'{text[:-1]},"sha256":"{sha256(text.encode()).hexdigest()}"}}'
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a file."""
-        text = publish(self._sealed_body(), indent=1) + "\n"
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(self._page(), encoding="utf-8")
 
-    def _sealed_body(self) -> Json:
-        body = {"statement": self.statement} | {f.name: getattr(self, f.name) for f in fields(self)}
-        return body | {"sha256": sha256(publish(body).encode()).hexdigest()}
+    def _page(self) -> str:
+        return publish(json.loads(self.to_json()), indent=1) + "\n"
+
+    def _body(self) -> Json:
+        return {"statement": self.statement} | {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -130,11 +132,9 @@ class Certificate:
         """
         try:
             body = json.loads(text)
-            names = {f.name for f in fields(cls)}
-            made = cls(**{k: v for k, v in body.items() if k in names})
+            made = cls(**{k: v for k, v in body.items() if k in _FIELDS})
             made = replace(made, not_covered=tuple(made.not_covered))
-            written = (made.to_json(), publish(made._sealed_body(), indent=1) + "\n")
-            same = made.schema == SCHEMA and text in written
+            same = made.schema == SCHEMA and text in (made.to_json(), made._page())
         except (ValueError, TypeError, AttributeError, RecursionError):
             same = False
         if not same:
@@ -156,6 +156,9 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         return _show.html_table(self)
+
+
+_FIELDS = [f.name for f in fields(Certificate)]
 
 
 def certify(

@@ -34,7 +34,7 @@ def table_bound(
     n = draws or int(np.clip(4e7 // codes.size, 5_000, 400_000))
     worlds = look_up(integer_table(weights), system_uniforms(n))
     deficits = log_posterior_loss(
-        codes, weights, noise, worlds, noise.at(system_uniforms(n, len(noise.axes)))
+        codes, weights, noise, worlds, noise.at(system_uniforms(n, len(noise.steps)))
     )
     pilot = max(2, n // 16)
     cap = float(deficits[:pilot].max())

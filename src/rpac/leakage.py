@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from rpac.density import lattice_densities, open_densities
 from rpac.joint import ROUNDING, centred, entropy, table_bound
 from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.gaussian import GaussianNoise
-from rpac.noise.grid import GridNoise
+from rpac.noise.grid import GridNoise, Laws
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
 from rpac.reference.gaussian import GaussianReference
@@ -33,6 +34,7 @@ MERGED = 1e-7
 """Total weight of the worlds that the Monte-Carlo bound merges; fixed in advance."""
 FLOOR = 0.01
 """Share of the prior in the decoder behind a lower bound; it keeps log posteriors bounded."""
+_EPS = float(np.finfo(float).eps)
 _MOST_CELLS = 1 << 26
 _MOST_HEIGHTS = 20_000
 _MOST_SCORES = 1_000_000
@@ -83,18 +85,18 @@ def ideal_kernel(noise: GaussianNoise) -> Kernel:
     return Kernel(entropy, np.ones(rank), 0.0, 0.0, lambda n: rng.standard_normal((n, rank)))
 
 
-def grid_kernel(noise: GridNoise) -> Kernel:
-    """Return the kernel of tabulated Gaussian noise."""
-    scales, laws = noise.scales, [axis.law for axis in noise.axes]
-    in_steps = np.array([law.variance for law in laws])
-    decay = math.exp(-2.0 * math.pi**2 * float(in_steps.min()))
+@lru_cache(maxsize=16)
+def grid_kernel(laws: Laws) -> Kernel:
+    """Return the kernel of tabulated Gaussian noise, by its tables."""
+    scales, rank = laws.scales, len(laws.each)
+    decay = math.exp(-2.0 * math.pi**2 * float(laws.variances.min()))
     theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
     return Kernel(
-        entropy=sum(law.entropy for law in laws) - float(np.log(scales).sum()),
-        variances=in_steps / scales**2,
-        excess=sum(law.excess for law in laws),
-        log_theta=len(noise.axes) * math.log(theta),
-        draw=lambda n: noise.at(system_uniforms(n, len(noise.axes))) / scales,
+        entropy=sum(law.entropy for law in laws.each) - float(np.log(scales).sum()),
+        variances=laws.variances / scales**2,
+        excess=sum(law.excess for law in laws.each),
+        log_theta=rank * math.log(theta),
+        draw=lambda n: laws.at(system_uniforms(n, rank)) / scales,
     )
 
 
@@ -109,32 +111,32 @@ def log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     mean = weights @ points
     shifted = (points - mean) * np.sqrt(weights)[:, None]
     cov = shifted.T @ shifted + np.diag(kernel.variances)
-    if np.trace(cov) > 1e12 * kernel.variances.min():
+    total, least = float(np.trace(cov)), float(kernel.variances.min())
+    if total > 1e12 * least:
         return math.inf  # float64 cannot hold this determinant; H(X) is smaller anyway
-    condition = float(np.trace(cov) / kernel.variances.min())
     # With Y's own moments E[-log w(Y)] is the Gaussian entropy; sums over worlds round it.
     loss = 0.5 * (mean.size * math.log(2.0 * math.pi * math.e) + float(np.linalg.slogdet(cov)[1]))
-    rounding = _determinant_rounding(mean.size, condition * (1 + len(points) / 8))
+    rounding = _determinant_rounding(mean.size, total / least * (1 + len(points) / 8))
     return loss - kernel.entropy + kernel.log_theta + rounding
 
 
 def axis_log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     """Return the log-determinant bound of the diagonal alone: never below `log_det` (Hadamard).
 
-    It is the same on axes along which the outputs are uncorrelated, such as Auto-PAC's.
+    It is the same for points around 0 (moments about it are no less than about the mean) on axes
+    along which they are uncorrelated, such as Auto-PAC's.
     """
-    second, mean = weights @ np.square(points), weights @ points
-    variances = kernel.variances + np.maximum(second - np.square(mean), 0.0)
-    rank, condition = mean.size, float((kernel.variances + second).sum() / kernel.variances.min())
-    if condition > 1e12:
+    variances = (kernel.variances + weights @ np.square(points)).tolist()
+    rank, total, least = len(variances), sum(variances), float(kernel.variances.min())
+    if not total <= 1e12 * least:
         return math.inf
-    loss = 0.5 * (rank * math.log(2.0 * math.pi * math.e) + float(np.log(variances).sum()))
-    rounding = _determinant_rounding(rank, condition * (1 + len(points) / 8))
+    loss = 0.5 * (rank * math.log(2.0 * math.pi * math.e) + math.fsum(map(math.log, variances)))
+    rounding = _determinant_rounding(rank, total / least * (1 + len(points) / 8))
     return loss - kernel.entropy + kernel.log_theta + rounding
 
 
 def _determinant_rounding(rank: int, condition: float) -> float:
-    return ROUNDING * (1 + rank) + 8 * float(np.finfo(float).eps) * rank * condition
+    return ROUNDING * (1 + rank) + 8 * _EPS * rank * condition
 
 
 def lattice_law(codes: Ints, weights: Floats, axis: LatticeNoise) -> tuple[Ints, Floats]:
@@ -198,9 +200,9 @@ def grid_leakage(
     """Return the evidence for (m, r) integer worlds under the noise that is really released."""
     rows, p = distinct(codes, weights)
     proved = {"entropy": entropy(p) + ROUNDING}
-    if noise.gaussian and len(noise.axes) > 1:
+    if noise.gaussian and len(noise.steps) > 1:
         points = centred(rows, p) / noise.scales
-        return _kernel_evidence(points, p, grid_kernel(noise), delta, draws)
+        return _kernel_evidence(points, p, grid_kernel(noise.laws), delta, draws)
     each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
     errors = [_sum_rounding(p.size, mi, axis) for mi, axis in zip(each, noise.axes, strict=True)]
     proved["exact sum"] = sum(each) + sum(errors)  # an upper bound for several axes
@@ -216,9 +218,11 @@ def grid_leakage(
 
 def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise) -> float:
     """Return the least bound without sampling error for (m, r) integer worlds, cheaply."""
-    if noise.gaussian and len(noise.axes) > 1:
-        points = centred(codes, weights) / noise.scales
-        return min(axis_log_det(points, weights, grid_kernel(noise)), entropy(weights) + ROUNDING)
+    if noise.gaussian and len(noise.steps) > 1:
+        points = codes / noise.scales
+        return min(
+            axis_log_det(points, weights, grid_kernel(noise.laws)), entropy(weights) + ROUNDING
+        )
     found = grid_leakage(codes, weights, noise, delta=0.5, draws=0)
     return min(found.proved.values())
 
@@ -310,7 +314,7 @@ def open_bound(
     if (codes < box[0]).any() or (codes > box[1]).any():
         raise refuse("codes inside the public box", "codes outside", "Clip the outputs to it.")
     if isinstance(reference, GaussianReference):
-        kernel, scales = grid_kernel(noise), noise.scales
+        kernel, scales = grid_kernel(noise.laws), noise.scales
         losses = reference.loss(codes / scales, kernel.variances)
         limits = reference.loss_range(box[0] / scales, box[1] / scales, kernel.variances)
         condition = float(np.trace(reference.cov) / kernel.variances.min())
@@ -327,7 +331,7 @@ def open_bound(
 
 def box_bound(noise: GridNoise, box: tuple[Ints, Ints]) -> float:
     """Return a bound for every law on the box: none has more variance than its two ends."""
-    kernel = grid_kernel(noise)
+    kernel = grid_kernel(noise.laws)
     wide = kernel.variances + np.square((box[1] - box[0]) / 2 / noise.scales)
     gaussian = 0.5 * float(np.log(2 * math.pi * math.e * wide).sum())
     return gaussian - kernel.entropy + kernel.log_theta + ROUNDING * (1 + wide.size)

@@ -11,30 +11,16 @@ import math
 import secrets
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
 
-from rpac import _show
+from rpac import _show, books
 from rpac._checks import refuse
 from rpac._types import Json
 from rpac.anchor import Anchor
-from rpac.books import (
-    NANO,
-    Account,
-    Book,
-    Line,
-    Receipt,
-    chain_hash,
-    charged_names,
-    checked_body,
-    damaged,
-    exact_nano,
-    nats_text,
-    rebook,
-)
+from rpac.books import NANO, Account, Book, Line, Receipt
 from rpac.errors import BudgetSpent, LedgerError
 from rpac.sealed import publish
 from rpac.store import open_store
@@ -81,7 +67,7 @@ class Ledger:
         self._store = open_store(str(where), remote=remote)
         place = anchor if anchor or remote else f"{where}.head"
         self._anchor = Anchor(place) if place else None
-        cap = None if budget is None else math.floor(exact_nano(budget))
+        cap = None if budget is None else math.floor(books.exact_nano(budget))
         with self._store.exclusive():
             self._store.create()
             if not self._store.rows("SELECT 1 FROM rpac_entries LIMIT 1"):
@@ -89,13 +75,13 @@ class Ledger:
             head = self._head(trust=trust_head)
             opening = json.loads(self._store.entry(0)[1])
             if opening["schema"] != SCHEMA:
-                raise damaged(f"schema {opening['schema']!r}")
+                raise books.damaged(f"schema {opening['schema']!r}")
             self.id: str = opening["ledger"]
             stored = self._store.account("ledger", "").cap
             if cap is not None and cap != stored:
                 raise refuse(
-                    f"the budget of this ledger, {nats_text(stored or 0)} nats",
-                    f"{nats_text(cap)} nats",
+                    f"the budget of this ledger, {books.nats_text(stored or 0)} nats",
+                    f"{books.nats_text(cap)} nats",
                     "Leave it out; `cap` changes it, on the record.",
                 )
         self._remember(*head)
@@ -103,7 +89,7 @@ class Ledger:
 
     def _found(self, cap: int | None) -> None:
         if self._anchor is not None and self._anchor.read() is not None:
-            raise damaged("an anchor without entries")
+            raise books.damaged("an anchor without entries")
         if cap is None:
             raise refuse("a budget for a new ledger", "none", 'Ledger("ledger.db", budget=1.0).')
         self._store.put(Account("ledger", "", cap, 0, ""))
@@ -141,7 +127,7 @@ class Ledger:
         Raises:
             BudgetSpent: If the charge does not fit; the message says what is left.
         """
-        nano = math.ceil(exact_nano(charge))
+        nano = math.ceil(books.exact_nano(charge))
         known = self.find(key, request)
         if known is not None:
             return known
@@ -157,7 +143,7 @@ class Ledger:
             if line.session:
                 self._store.keep_state(line.session, state)
                 mark = body["state"] = sha256(state).hexdigest()
-                accounts = [replace(a, note=mark) if a.kind == "session" else a for a in accounts]
+                accounts = [a._replace(note=mark) if a.kind == "session" else a for a in accounts]
             self._store.put(*accounts)
             return body
 
@@ -166,7 +152,7 @@ class Ledger:
     def check(self, charge: Any, line: Line = Line()) -> None:  # noqa: B008
         """Raise what `spend` would raise for this charge now; nothing is written."""
         with self._store.reading():
-            self._accounts(math.ceil(exact_nano(charge)), line)
+            self._accounts(math.ceil(books.exact_nano(charge)), line)
 
     def find(self, key: str | None, request: str | None = None) -> Receipt | None:
         """Return the receipt under a key, or None.
@@ -175,15 +161,13 @@ class Ledger:
             InputError: If the key was used for another request.
         """
         with self._store.reading():
-            entry = self._entry_of(key, request)
+            entry = None if key is None else self._entry_of(key, request)
         if entry is None:
             return None
         self._remember(entry["seq"], entry["hash"])
         return self._receipt(entry)
 
-    def _entry_of(self, key: str | None, request: str | None) -> Json | None:
-        if key is None:
-            return None
+    def _entry_of(self, key: str, request: str | None) -> Json | None:
         rows = self._store.rows(
             "SELECT e.seq, e.body, e.hash, p.hash FROM rpac_entries e JOIN rpac_entries p "
             "ON p.seq = e.seq - 1 WHERE e.key = ?", key
@@ -191,7 +175,7 @@ class Ledger:
         if not rows:
             return None
         seq, text, own, before = rows[0]
-        body = checked_body(seq, text, own, before)
+        body = books.checked_body(seq, text, own, before)
         if request is not None and body["request"] != request:
             raise refuse(
                 f"the request that key {key!r} was first used for",
@@ -204,17 +188,17 @@ class Ledger:
         """Set a cap, on the record: of the ledger, of a dataset or of an analyst."""
         kind = "dataset" if dataset is not None else "ledger" if analyst is None else "analyst"
         name = dataset or analyst or ""
-        cap = math.floor(exact_nano(nats))
+        cap = math.floor(books.exact_nano(nats))
 
         def change() -> Json:
             old = self._store.account(kind, name)
             if cap < old.spent:
                 raise refuse(
-                    f"a cap of at least what is spent, {nats_text(old.spent)} nats",
-                    f"{nats_text(cap)} nats",
+                    f"a cap of at least what is spent, {books.nats_text(old.spent)} nats",
+                    f"{books.nats_text(cap)} nats",
                     "What is spent stays spent.",
                 )
-            self._store.put(replace(old, cap=cap))
+            self._store.put(old._replace(cap=cap))
             return {"account": [kind, name], "cap": cap}
 
         self.record("cap", change)
@@ -224,7 +208,7 @@ class Ledger:
 
         def change() -> Json:
             old = self._store.account("attempts", outputs)
-            self._store.put(replace(old, spent=old.spent + 1))
+            self._store.put(old._replace(spent=old.spent + 1))
             return {"outputs": outputs, "attempt": old.spent + 1}
 
         return int(self.record("attempt", change)["attempt"])
@@ -239,8 +223,8 @@ class Ledger:
     def remaining(self) -> float:
         """Nats left for this dataset and this analyst."""
         with self._store.reading():
-            own = (("ledger", ""), ("dataset", self.dataset), ("analyst", self.analyst))
-            accounts = self._store.accounts(list(own))
+            own = books.charged_names(self.dataset, "", self.analyst, "")
+            accounts = self._store.accounts(own)
         return min(a.cap - a.spent for a in accounts if a.cap is not None) / NANO
 
     def accounts(self) -> list[Json]:
@@ -265,10 +249,10 @@ class Ledger:
                 )  # fmt: skip
             for seq, text, own, key in page:
                 if seq != since:
-                    raise damaged(f"a gap before entry {seq}")
-                body = checked_body(seq, text, own, before)
+                    raise books.damaged(f"a gap before entry {seq}")
+                body = books.checked_body(seq, text, own, before)
                 if body.get("key") != key:
-                    raise damaged(f"entry {seq} under another key")
+                    raise books.damaged(f"entry {seq} under another key")
                 yield body | {"seq": seq, "hash": own}
                 since, before = seq + 1, own
             if len(page) < _PAGE:
@@ -284,19 +268,19 @@ class Ledger:
             LedgerError: If anything does not fit.
         """
         with self._store.exclusive():
+            self._store.known.clear()  # look at what is stored
             seq, head = self._head()
             last = ""
             book: Book = {}
             for entry in self.entries(since):
                 last = entry["hash"]
-                rebook(book, entry)
+                books.rebook(book, entry)
             if last != head or not self._store.sound():
-                raise damaged("a head that is not the last entry, or a broken file")
+                raise books.damaged("a head that is not the last entry, or a broken file")
             rows = self._store.rows("SELECT kind, name FROM rpac_accounts")
-            accounts = [self._store.account(*row) for row in rows]
-            found = {(a.kind, a.name): a for a in accounts}
+            found = {tuple(row): self._store.account(*row) for row in rows}
             if since == 0 and found != book:
-                raise damaged("accounts that differ from the sum of the entries")
+                raise books.damaged("accounts that differ from the sum of the entries")
         return seq
 
     def close(self) -> None:
@@ -317,12 +301,14 @@ class Ledger:
 
     def _accounts(self, nano: int, line: Line) -> list[Account]:
         """Return the accounts that a charge falls on, charged; or refuse."""
-        names = charged_names(self.dataset, line.version, self.analyst, line.session)
-        accounts = self._store.accounts(names)
-        for old in accounts:
+        names = books.charged_names(self.dataset, line.version, self.analyst, line.session)
+        charged = []
+        for old in self._store.accounts(names):
             if old.cap is not None and old.spent + nano > old.cap:
                 left = old.cap - old.spent
-                raise BudgetSpent(nats_text(nano), nats_text(left), old.label, left / NANO)
+                raise BudgetSpent(
+                    books.nats_text(nano), books.nats_text(left), old.label, left / NANO
+                )
             if old.kind == "session" and old.note != line.state:
                 raise refuse(
                     "a charge under the latest state of an open session",
@@ -336,11 +322,9 @@ class Ledger:
                     "another unit, prior or set of worlds, or a given secret asked about again",
                     "Use the same source; ask about a given secret in one rpac.Session.",
                 )
-        notes = {"version": line.secret}
-        return [
-            replace(old, spent=old.spent + nano, note=notes.get(old.kind, old.note))
-            for old in accounts
-        ]
+            note = line.secret if old.kind == "version" else old.note
+            charged.append(old._replace(spent=old.spent + nano, note=note))
+        return charged
 
     def record(
         self, kind: str, change: Callable[[], Json], key: str | None = None, request: str = ""
@@ -351,7 +335,8 @@ class Ledger:
         """
         with self._store.exclusive():
             head = self._head()
-            entry = self._entry_of(key, request) or self._append(kind, change(), head, key)
+            known = None if key is None else self._entry_of(key, request)
+            entry = known or self._append(kind, change(), head, key)
         self._remember(entry["seq"], entry["hash"])
         return entry
 
@@ -360,30 +345,36 @@ class Ledger:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         text = publish({"kind": kind, "at": now, "lines": lines, "total": total} | body)
         seq = head[0] + 1
-        own = chain_hash(seq, head[1], text)
-        self._store.rows(
-            "INSERT INTO rpac_entries (seq, key, body, hash) VALUES (?, ?, ?, ?)",
-            seq, key, text, own,
-        )  # fmt: skip
+        own = books.chain_hash(seq, head[1], text)
+        self._store.rows("INSERT INTO rpac_entries VALUES (?, ?, ?, ?)", seq, key, text, own)
+        self._store.known["head"] = seq, own
         return body | {"seq": seq, "hash": own}
 
     def _head(self, *, trust: bool = False) -> tuple[int, str]:
         """Return the last entry's number and hash, held against itself and the anchor."""
-        rows = self._store.rows(
-            "SELECT seq, body, hash FROM rpac_entries ORDER BY seq DESC LIMIT 2"
-        )
-        seq, text, own = rows[0]
-        body = checked_body(seq, text, own, rows[1][2] if seq else "")
-        if body["lines"] != self._store.lines():
-            raise damaged("accounts that were added or removed")
-        if body["total"] != self._store.account("ledger", "").spent:
-            raise damaged("a balance that differs from the last entry's")
+        known = self._store.known
+        if "head" not in known:
+            rows = self._store.rows(
+                "SELECT seq, body, hash FROM rpac_entries ORDER BY seq DESC LIMIT 2"
+            )
+            seq, text, own = rows[0]
+            body = books.checked_body(seq, text, own, rows[1][2] if seq else "")
+            if body["lines"] != self._store.lines():
+                raise books.damaged("accounts that were added or removed")
+            if body["total"] != self._store.account("ledger", "").spent:
+                raise books.damaged("a balance that differs from the last entry's")
+            known["head"] = seq, own
+        seq, own = known["head"]
         if self._anchor is not None and not trust:
             kept = self._anchor.read()
             if kept is None and seq > 0:
-                raise damaged("no anchor (trust_head=True makes a new one)")
-            if kept is not None and (seq < kept[0] or self._store.entry(kept[0])[2] != kept[1]):
-                raise damaged("a head before its anchor: it was rolled back")
+                raise books.damaged("no anchor (trust_head=True makes a new one)")
+            if (
+                kept is not None
+                and kept != (seq, own)
+                and (seq < kept[0] or self._store.entry(kept[0])[2] != kept[1])
+            ):
+                raise books.damaged("a head before its anchor: it was rolled back")
         return seq, own
 
     def _remember(self, seq: int, head: str) -> None:
@@ -392,7 +383,5 @@ class Ledger:
                 self._anchor.write(seq, head)
 
     def _receipt(self, entry: Json) -> Receipt:
-        return Receipt(
-            self.id, entry["seq"], entry["nano"], entry["hash"], entry["key"], entry["dataset"],
-            entry["version"], entry["analyst"], entry["answer"],
-        )  # fmt: skip
+        names = ("seq", "nano", "hash", "key", "dataset", "version", "analyst", "answer")
+        return Receipt(self.id, *(entry[name] for name in names))

@@ -30,9 +30,9 @@ def worst_unit(
 ) -> float | None:
     """Return a bound on the best attack's success on the most exposed unit, where it applies."""
     masks = outputs.masks
-    if masks is None or type(noise) is not GridNoise or (draws == 0 and len(noise.axes) > 1):
+    if masks is None or type(noise) is not GridNoise or (draws == 0 and len(noise.steps) > 1):
         return None
-    if not asked and (masks.size > _MOST_MASKS or not (noise.gaussian or len(noise.axes) == 1)):
+    if not asked and (masks.size > _MOST_MASKS or not (noise.gaussian or len(noise.steps) == 1)):
         return None
     found = unit_success(outputs.codes(noise), outputs.weights, masks, noise, delta=delta)
     return float(found.max())
@@ -51,13 +51,13 @@ def unit_success(
         delta: Probability that some bound is below the truth; for one axis 0.
         draws: Judging draws, for several axes.
     """
-    if len(law.axes) == 1:
+    if len(law.steps) == 1:
         return _exact(codes[:, 0], weights, masks, law)
     if not law.gaussian:
         raise refuse("Gaussian tables for several axes", repr(law), 'Use family="gaussian".')
     worlds = look_up(integer_table(weights), system_uniforms(draws))
     points = centred(codes, weights) / law.scales
-    y = points[worlds] + law.at(system_uniforms(draws, len(law.axes))) / law.scales
+    y = points[worlds] + law.at(system_uniforms(draws, len(law.steps))) / law.scales
     inside = posterior_membership(points, weights, masks, y)
     rounding = 4 * MixtureReference(points, weights).rounding  # of posteriors; tables add < 1e-13
     right = np.minimum(np.maximum(inside, 1 - inside) + rounding, 1.0)

@@ -68,7 +68,7 @@ class Outputs(Sealed):
         self._plan = False
         self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """Number of coordinates, d."""
         return int(self.values.shape[1])
@@ -90,6 +90,11 @@ class Outputs(Sealed):
         """Variance of each coordinate over the worlds, (d,)."""
         plan = self.planning
         return np.asarray(plan.weights @ np.square(plan.values - plan.weights @ plan.values))
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest absolute value."""
+        return float(np.abs(self.values).max())
 
     @property
     def planning(self) -> Outputs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, final
 
 from rpac._checks import refuse
@@ -37,10 +36,9 @@ class PostgresStore(Store):
     def connect(self) -> None:
         """Connect; commits wait for the disk."""
         self._db = self._psycopg.connect(self._url, autocommit=True)
-        self._pid = os.getpid()
         self.rows("SET synchronous_commit = on")
         if self.rows("SHOW fsync")[0][0] != "on":
-            self.close()
+            self._db.close()
             raise OSError("a server that does not synchronise its disk")
 
     def create(self) -> None:
@@ -64,9 +62,3 @@ class PostgresStore(Store):
         """Begin, and wait for the one lock of all writers."""
         self.rows("BEGIN ISOLATION LEVEL READ COMMITTED")
         self.rows("SELECT pg_advisory_xact_lock(?)", _LOCK)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._pid == os.getpid():
-            self._db.close()
-        self._pid = -1

@@ -22,7 +22,7 @@ from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
-from rpac.reveal import Release, answer, retried, reveal
+from rpac.reveal import Release, answer, retried, reveal, written
 from rpac.sealed import SealedValue
 from rpac.simulate import answer_on_fresh_draw, simulate
 from rpac.source import Draws, Source, Subsets
@@ -52,14 +52,14 @@ def noisy_codes(codes: Ints, law: GridNoise | LabelChannel, *, allow_exact: bool
         raise refuse("noise of positive power", law.power, "A bare release needs allow_exact=True.")
     if isinstance(law, LabelChannel):
         return law.at(codes, system_uniforms(1))
-    return np.asarray(codes + law.at(system_uniforms(1, len(law.axes)))[0])
+    return np.asarray(codes + law.at(system_uniforms(1, len(law.steps)))[0])
 
 
 def decode(noisy: Ints, law: GridNoise | LabelChannel) -> Floats:
     """Return the (d,) released numbers of noisy integers: public arithmetic."""
     if isinstance(law, LabelChannel):
         return noisy.astype(np.float64)
-    return np.asarray(law.decode(noisy[None])[0])
+    return law.decode(noisy)
 
 
 def add_noise(codes: Ints, law: GridNoise | LabelChannel, *, allow_exact: bool = False) -> Floats:
@@ -136,7 +136,7 @@ def privatize(
     if known is not None:
         return known
     law = _law(outputs, budget, method)
-    if ledger is not None and outputs.exact and type(law) is GridNoise and len(law.axes) > 1:
+    if ledger is not None and outputs.exact and type(law) is GridNoise and len(law.steps) > 1:
         earlier = certificate._ATTEMPTS.get(outputs.digest, 0)
         certificate._ATTEMPTS[outputs.digest] = max(earlier, ledger.attempt(outputs.digest) - 1)
     made = certify(outputs, law, confidence, budget=budget)
@@ -152,7 +152,7 @@ def privatize(
     def draw() -> tuple[Json, bytes]:
         codes = fresh.open() if fresh is not None else _drawn(outputs, law, worlds)
         numbers = add_noise(codes, law, allow_exact=allow_exact)
-        return answer(outputs, law, numbers) | {"certificate": made.to_json()}, b""
+        return written(answer(outputs, law, numbers), made), b""
 
     if ledger is None:
         return reveal(outputs, draw()[0], made, None, law)

@@ -56,15 +56,21 @@ class Release:
 
 
 def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> Json:
-    """Return what is stored and revealed: the released numbers, and half-widths of intervals."""
-    stored: Json = {"numbers": numbers.tolist()}
+    """Return what is revealed: the released numbers, and half-widths of intervals; (d,) arrays."""
+    stored: Json = {"numbers": numbers}
     if isinstance(law, GridNoise):
         noise = np.square(law.basis) @ law.axis_variances
         wide = _NORMAL if law.gaussian else _ANY
-        stored["bias"] = law.mean.tolist()
-        stored["noise"] = (wide * np.sqrt(noise)).tolist()
-        stored["sampling"] = (wide * np.sqrt(noise + outputs.spread)).tolist()
+        stored["bias"] = law.mean
+        stored["noise"] = wide * np.sqrt(noise)
+        stored["sampling"] = wide * np.sqrt(noise + outputs.spread)
     return stored
+
+
+def written(revealed: Json, made: Certificate) -> Json:
+    """Return an answer in plain JSON, with its certificate: what the books keep."""
+    plain = {name: numbers.tolist() for name, numbers in revealed.items()}
+    return plain | {"certificate": made.to_json()}
 
 
 def reveal(
@@ -78,18 +84,20 @@ def reveal(
 
     The law, where it is known, is kept beside it, sealed, for audits.
     """
-    numbers = np.array(stored["numbers"])
+    numbers = np.asarray(stored["numbers"])
     intervals: list[Any] = [None, None]
-    for i, name in enumerate(("noise", "sampling") if "noise" in stored else ()):
-        middle, half = numbers - np.array(stored["bias"]), np.array(stored[name])
-        whole = outputs.form is not None and outputs.form.whole
-        low, high = middle - half, middle + half
-        intervals[i] = tuple(
-            outputs.rebuild(side, beside=numbers)
-            for side in ((np.floor(low), np.ceil(high)) if whole else (low, high))
-        )
+    if "noise" in stored:
+        middle = numbers - stored["bias"]
+        intervals = [_around(outputs, middle, stored[k], numbers) for k in ("noise", "sampling")]
     sealed = None if law is None else (outputs, law)
     return Release(outputs.rebuild(numbers), made, receipt, intervals[0], intervals[1], sealed)
+
+
+def _around(outputs: Outputs, middle: Floats, half: Any, numbers: Floats) -> tuple[Any, Any]:
+    low, high = middle - half, middle + half
+    if outputs.form is not None and outputs.form.whole:
+        low, high = np.floor(low), np.ceil(high)
+    return outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers)
 
 
 def retried(outputs: Outputs, receipt: Receipt | None) -> Release | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any, Generic, NoReturn, TypeVar, final
 
 from rpac._checks import refuse
@@ -47,13 +48,14 @@ def publish(body: Any, *, indent: int | None = None) -> str:
     Raises:
         InputError: If anything sealed, or anything but plain JSON, is in it.
     """
-    return json.dumps(
-        body,
-        indent=indent,
-        ensure_ascii=False,
-        allow_nan=False,
-        default=_refuse_other,
-        separators=(",", ":") if indent is None else None,
+    return _writer(indent).encode(body)
+
+
+@cache
+def _writer(indent: int | None) -> json.JSONEncoder:
+    marks = (",", ":") if indent is None else None
+    return json.JSONEncoder(
+        indent=indent, ensure_ascii=False, allow_nan=False, default=_refuse_other, separators=marks
     )
 
 

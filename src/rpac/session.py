@@ -33,7 +33,7 @@ from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
 from rpac.release import decode, draw_among, given_worlds, noisy_codes
-from rpac.reveal import Release, answer, retried, reveal
+from rpac.reveal import Release, answer, retried, reveal, written
 from rpac.sealed import SealedValue, publish
 from rpac.simulate import evaluate
 from rpac.source import Draws, Source
@@ -170,10 +170,8 @@ class Session:
             nonlocal posterior
             noisy = noisy_codes(codes[self._world.open()], law)
             posterior = updated(posterior, codes, noisy, law)
-            stored = answer(outputs, law, decode(noisy, law))
-            if self._ledger is not None:
-                stored["certificate"] = made.to_json()
-            return stored, posterior.tobytes()
+            found = answer(outputs, law, decode(noisy, law))
+            return found if self._ledger is None else written(found, made), posterior.tobytes()
 
         receipt, stored = None, None
         if self._ledger is None:
@@ -210,10 +208,8 @@ class Session:
         raise refuse("one session for one drawn world", "a copy", "Resume it from its store.")
 
     def __repr__(self) -> str:
-        return (
-            f"Session({self._questions} answers, {nats_text(self._spent)} of "
-            f"{nats_text(self._cap)} nats spent)"
-        )
+        spent, cap = nats_text(self._spent), nats_text(self._cap)
+        return f"Session({self._questions} answers, {spent} of {cap} nats spent)"
 
     def _open(self, given: list[int] | None) -> None:
         self.id = secrets.token_hex(16)
@@ -251,7 +247,7 @@ class Session:
 
     def _outputs(self, question: Any) -> Outputs:
         if isinstance(question, Outputs):
-            if not (question.exact and np.array_equal(question.weights, self._prior)):
+            if not (question.exact and question.weights.tobytes() == self._prior.tobytes()):
                 raise refuse("outputs on the worlds of the session", repr(question), "Simulate.")
             return question
         if isinstance(question, list | tuple):
@@ -260,7 +256,8 @@ class Session:
 
     def _floored(self) -> Floats:
         weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior
-        return np.asarray(weights / weights.sum())
+        weights /= weights.sum()
+        return weights
 
     def _certificate(
         self, outputs: Outputs, law: GridNoise | LabelChannel, bound: float, weights: Floats
@@ -269,14 +266,9 @@ class Session:
             secret=outputs.statement,
             prior=f"the posterior after {self._questions} answers of a session",
             bound=bound,
-            lower=0.0,
-            grade="proved",
-            confidence=1.0,
             charged=True,
             entropy=entropy(weights),
             bounds={"under the posterior": bound},
-            density_quantiles={},
-            worst_unit_success=None,
             noise=law.describe(),
             outputs=outputs.describe(),
         )
@@ -294,17 +286,18 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
     """Return the exact log posterior over (m,) worlds, given their (m, r) codes and the answer."""
     if isinstance(law, LabelChannel):
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
-    elif law.shared:
-        low, log_mass = law.axes[0].log_mass
-        found = log_mass.take(noisy - codes - low, mode="clip").sum(axis=1)
+    elif law.laws.shared:
+        low, log_mass = law.laws.each[0].log_mass
+        found = log_mass.take((noisy - low) - codes, mode="clip").sum(axis=1)
     else:
         found = np.zeros(len(codes))
         for c, axis in enumerate(law.axes):
             low, log_mass = axis.log_mass
             found += log_mass.take(noisy[c] - codes[:, c] - low, mode="clip")
     joint = log_prior + found
-    top = joint.max()
-    return np.asarray(joint - top - math.log(float(np.exp(joint - top).sum())))
+    joint -= joint.max()
+    joint -= math.log(float(np.exp(joint).sum()))
+    return joint
 
 
 def _seal(path: Path, body: Json) -> None:
@@ -343,8 +336,7 @@ def _load(ledger: Ledger, session: str) -> tuple[bytes, int, int]:
 
 def _close(ledger: Ledger, session: str) -> None:
     def change() -> Json:
-        account = ledger._store.account("session", session)
-        ledger._store.put(Account("session", session, account.cap, account.spent, "closed"))
+        ledger._store.put(ledger._store.account("session", session)._replace(note="closed"))
         ledger._store.keep_state(session, b"")
         return {"session": session}
 

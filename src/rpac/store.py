@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, final
 
@@ -18,11 +18,11 @@ from rpac.turns import Turns
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS rpac_entries (
-    seq {int} PRIMARY KEY, key TEXT UNIQUE, body TEXT NOT NULL, hash TEXT NOT NULL);
+    seq {int} PRIMARY KEY, key TEXT, body TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS rpac_keys ON rpac_entries (key) WHERE key IS NOT NULL;
 CREATE TABLE IF NOT EXISTS rpac_accounts (
     kind TEXT NOT NULL, name TEXT NOT NULL, cap {int}, spent {int} NOT NULL, note TEXT NOT NULL,
-    seal TEXT NOT NULL, PRIMARY KEY (kind, name),
-    CHECK (spent >= 0 AND (cap IS NULL OR spent <= cap)));
+    seal TEXT NOT NULL, PRIMARY KEY (kind, name), CHECK (spent BETWEEN 0 AND coalesce(cap, spent)));
 CREATE TABLE IF NOT EXISTS rpac_sessions (id TEXT PRIMARY KEY, state {bytes} NOT NULL)
 """
 
@@ -36,10 +36,17 @@ class Store(ABC):
     """
 
     failures: tuple[type[Exception], ...] = (OSError,)
+    turn: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    """Wait for a turn, where the database does not see to fairness itself."""
+    version: Callable[[], Any] = object
+    """Return what stays the same until somebody else writes; unique where it cannot tell."""
+    _db: Any
 
     def __init__(self) -> None:
         self._lock, self._pid = threading.RLock(), -1
         self._kept: list[Any] = []
+        self.known: dict[Any, Any] = {}
+        self._memory: tuple[Any, dict[Any, Any]] = None, {}
 
     @abstractmethod
     def connect(self) -> None:
@@ -57,17 +64,15 @@ class Store(ABC):
     def begin(self) -> None:
         """Begin a transaction that excludes all others."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the connection."""
-
     def sound(self) -> bool:
         """Whether the database finds itself intact, where it can tell."""
         return True
 
-    def turn(self) -> contextlib.AbstractContextManager[None]:
-        """Wait for a turn, where the database does not see to fairness itself."""
-        return contextlib.nullcontext()
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._pid == os.getpid():
+            self._db.close()
+        self._pid = -1
 
     def __del__(self) -> None:
         self.close()
@@ -76,10 +81,12 @@ class Store(ABC):
     def reading(self) -> Iterator[None]:
         """Hold this process's connection; failures of the database come out as LedgerError."""
         with self._lock:
+            self.known = {}
             try:
                 if self._pid != os.getpid():  # a connection does not survive a fork
                     self._kept.append(getattr(self, "_db", None))  # nor may the child close it
                     self.connect()
+                    self._pid = os.getpid()
                 yield
             except self.failures as error:
                 raise refuse(
@@ -91,12 +98,19 @@ class Store(ABC):
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Run a block as one transaction, alone."""
+        """Run a block as one transaction, alone.
+
+        What the last one read or wrote is `known` in this one, if nobody else has written since.
+        """
         with self.reading(), self.turn():
             self.begin()
             try:
+                (before, memory), self._memory = self._memory, (None, {})
+                version = self.version()
+                self.known = memory if version == before else {}
                 yield
                 self.rows("COMMIT")
+                self._memory, self.known = (version, self.known), {}
             except BaseException:
                 with contextlib.suppress(*self.failures):
                     self.rows("ROLLBACK")
@@ -104,15 +118,16 @@ class Store(ABC):
 
     def accounts(self, names: list[tuple[str, str]]) -> list[Account]:
         """Return accounts by kind and name; empty ones where nothing was booked."""
-        rows = self.rows(
+        missing = [name for name in names if name not in self.known]
+        rows: list[Any] = missing and self.rows(
             "SELECT kind, name, cap, spent, note, seal FROM rpac_accounts WHERE (kind, name) IN "
-            f"(VALUES {', '.join('(?, ?)' for _ in names)})",
-            *(part for name in names for part in name),
+            f"(VALUES {', '.join('(?, ?)' for _ in missing)})",
+            *(part for name in missing for part in name),
         )
-        found = {(row[0], row[1]): Account(*row[:5]) for row in rows}
-        if any(found[row[0], row[1]].seal != row[5] for row in rows):
+        self.known |= {(row[0], row[1]): Account(*row[:5]) for row in rows}
+        if any(self.known[row[0], row[1]].seal != row[5] for row in rows):
             raise damaged("a balance that was changed")
-        return [found.get(name, Account(*name, None, 0, "")) for name in names]
+        return [self.known.get(name, Account(*name, None, 0, "")) for name in names]
 
     def account(self, kind: str, name: str) -> Account:
         """Return one account."""
@@ -121,12 +136,12 @@ class Store(ABC):
     def put(self, *accounts: Account) -> None:
         """Write accounts."""
         self.rows(
-            "INSERT INTO rpac_accounts (kind, name, cap, spent, note, seal) VALUES "
-            f"{', '.join('(?, ?, ?, ?, ?, ?)' for _ in accounts)} "
+            f"INSERT INTO rpac_accounts VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * len(accounts))} "
             "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
             "note = excluded.note, seal = excluded.seal",
-            *(v for a in accounts for v in (a.kind, a.name, a.cap, a.spent, a.note, a.seal)),
+            *(v for a in accounts for v in (*a, a.seal)),
         )
+        self.known |= {a[:2]: a for a in accounts}
 
     def keep_state(self, session: str, state: bytes) -> None:
         """Write the state of a session; empty once it is closed."""
@@ -157,15 +172,15 @@ class SqliteStore(Store):
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self._path, self._turns = str(path), Turns(f"{path}.lock")
+        self.turn = self._turns.turn
 
     def connect(self) -> None:
         """Open the file."""
         self._db = sqlite3.connect(
             self._path, isolation_level=None, timeout=60, check_same_thread=False
         )
-        self._pid = os.getpid()
         if self.rows("PRAGMA journal_mode=WAL")[0][0] != "wal":
-            self.close()
+            self._db.close()
             raise OSError("no write-ahead log")
         self.rows("PRAGMA synchronous=FULL")
 
@@ -181,7 +196,7 @@ class SqliteStore(Store):
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
         """Run one statement."""
-        return self._db.execute(sql, values).fetchall()
+        return list(self._db.execute(sql, values))
 
     def begin(self) -> None:
         """Begin with the write lock."""
@@ -191,16 +206,14 @@ class SqliteStore(Store):
         """Check pages and indices."""
         return bool(self.rows("PRAGMA integrity_check")[0][0] == "ok")
 
-    def turn(self) -> contextlib.AbstractContextManager[None]:
-        """Wait for a turn at the lock file."""
-        return self._turns.turn()
+    def version(self) -> Any:
+        """Return SQLite's own number, which other connections change; it is this one's alone."""
+        return self._db, self.rows("PRAGMA data_version")[0][0]
 
     def close(self) -> None:
-        """Close the file."""
-        if self._pid == os.getpid():
-            self._db.close()
-            self._turns.close()
-        self._pid = -1
+        """Close the files."""
+        super().close()
+        self._turns.close()
 
 
 def open_store(where: str, *, remote: bool) -> Store:

@@ -54,23 +54,25 @@ def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
     Guarantees:
         The log-determinant is met from below, to 1e-12 relative.
     """
-    r = spectrum / spectrum.max()
+    top = float(spectrum.max())
+    ratios = (spectrum / top).tolist()
     # With s = sqrt(r^2 + 2 lambda r) a direction costs artanh(r / s) and needs (s - r) / 2; the
-    # log of the cost is nearly straight in log lambda, so Newton's method needs few steps.
-    t = 2.0 * math.log(float(np.sqrt(r).sum()) / nats) - math.log(2.0)
-    square = r * r
+    # log of the cost is nearly straight in log lambda, so Newton's method needs few steps. Plain
+    # floats: an eigendecomposition came before, and for few directions arrays would cost more.
+    t = 2.0 * math.log(sum(map(math.sqrt, ratios)) / nats) - math.log(2.0)
     for _ in range(100):
-        twice = math.exp(t)
-        s = np.sqrt(square + 2.0 * twice * r)
-        cost = 0.5 * float(np.log1p((s + r) / twice).sum())
-        step = math.log(cost / nats) * 2.0 * cost / float((r / s).sum())
+        twice, cost, slope = math.exp(t), 0.0, 0.0
+        for r in ratios:
+            s = math.sqrt(r * r + 2.0 * twice * r)
+            cost += 0.5 * math.log1p((s + r) / twice)
+            slope += r / s
+        step = math.log(cost / nats) * 2.0 * cost / slope
         t += min(max(step, -30.0), 30.0) + 2e-13
         if abs(step) < 3e-7:  # the next step would be about its square
             break
+    twice = math.exp(t)
     # (s - r) / 2, written so that it keeps its digits for small lambda
-    return np.asarray(
-        math.exp(t) * r / (r + np.sqrt(square + 2 * math.exp(t) * r)) * spectrum.max()
-    )
+    return np.array([top * twice * r / (r + math.sqrt(r * r + 2.0 * twice * r)) for r in ratios])
 
 
 @final

@@ -65,7 +65,7 @@ def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int) -> float:
         return proved_bound(outputs, noise)
     ideal = noise.whiten(outputs.values, outputs.center)
     proved = max(
-        log_det(codes / law.scales, p, grid_kernel(law)),
+        log_det(codes / law.scales, p, grid_kernel(law.laws)),
         log_det(ideal, outputs.weights, ideal_kernel(noise)),
     )
     return min(proved, _sampled_bound(codes / law.scales, p, law, seed))

@@ -17,9 +17,9 @@ from rpac.joint import entropy
 from rpac.leakage import distinct
 from rpac.noise.grid import STEPS_PER_SIGMA, GridNoise, tabulate
 from rpac.noise.label import LabelChannel
-from rpac.noise.lattice import LatticeNoise
 from rpac.outputs import Outputs
 
+_EPS = float(np.finfo(float).eps)
 _SLACK = 1 - 2e-5
 """Of the budget, aimed at: room for the floor under the posterior."""
 
@@ -35,8 +35,7 @@ def noise_under(
 ) -> tuple[GridNoise | LabelChannel, Ints]:
     """Return noise for outputs under a posterior, and the integers of all worlds."""
     if outputs.kind != "label" and outputs.dim > 1:
-        law = posterior_auto_pac(outputs, weights, nats)
-        return law, law.encode(outputs.values)
+        return posterior_auto_pac(outputs, weights, nats)
     posterior = outputs.under(weights)
     method = "equilibrium" if outputs.kind == "label" else method
     noise = calibrate(posterior, Nats(_within(posterior, nats)), method)
@@ -46,20 +45,24 @@ def noise_under(
     return law, law.encode(outputs.values)
 
 
-def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> GridNoise:
-    """Return tabulated Auto-PAC noise for these weights; what it leaves out is not released."""
+def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> tuple[GridNoise, Ints]:
+    """Return tabulated Auto-PAC noise for these weights, and the integers of all worlds.
+
+    What lies outside its basis is not released.
+    """
     center = weights @ outputs.values
+    moved = outputs.values - center
     if outputs.dim <= len(weights):
-        shifted = (outputs.values - center) * np.sqrt(weights)[:, None]
-        spectrum, basis = np.linalg.eigh(shifted.T @ shifted)
-        rounding = len(weights) * np.finfo(float).eps * float(np.abs(outputs.values).max())
+        spectrum, basis = np.linalg.eigh(moved.T @ (moved * weights[:, None]))
+        rounding = len(weights) * _EPS * outputs.reach
         floor = max(1e-13 * float(spectrum[-1]), rounding**2)
-        low = int(np.searchsorted(spectrum, floor, side="right"))
+        low = int(spectrum.searchsorted(floor, side="right"))
         basis, spectrum = basis[:, low:], spectrum[low:]
     if outputs.dim > len(weights) or not spectrum.size:  # many numbers, or none that differ
         basis, spectrum = principal(outputs.under(weights))
     steps = np.sqrt(auto_pac_variances(spectrum, nats)) / STEPS_PER_SIGMA
-    return GridNoise(basis, center, LatticeNoise.gaussians(steps.tolist(), STEPS_PER_SIGMA))
+    law = GridNoise.gaussians(basis, center, steps.tolist(), STEPS_PER_SIGMA)
+    return law, law.quantise(moved @ law.basis)
 
 
 def _within(outputs: Outputs, nats: float) -> float:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from rpac._checks import array, digest, refuse
 from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import Noise, study_uniforms
+from rpac.noise.base import Frozen, Noise, study_uniforms
 from rpac.noise.gaussian import GaussianNoise, refuse_bare
-from rpac.noise.lattice import LatticeNoise
+from rpac.noise.lattice import LatticeNoise, Law, gaussian_law
 
 if TYPE_CHECKING:
     from rpac.outputs import Outputs
@@ -24,7 +23,37 @@ OPEN_STEPS = 128
 
 
 @final
-@dataclass(frozen=True, eq=False)
+class Laws(Frozen):
+    """Independent tables, one for each axis, and all that follows from them, in steps.
+
+    Attributes:
+        shared: Whether all axes draw from one table.
+        gaussian: Whether every table is a discrete Gaussian.
+        scales: (r,) scales of the discrete Gaussians; NaN for other tables.
+        means, variances, powers: (r,) moments.
+        digest: SHA-256 of scales and tables.
+    """
+
+    def __init__(self, each: tuple[Law, ...]) -> None:
+        self.each, self.shared = each, len(set(each)) == 1
+        moments = [(law.scale or np.nan, law.mean, law.variance, law.power) for law in each]
+        rows: list[Floats] = list(np.array(moments).T)
+        self.scales, self.means, self.variances, self.powers = rows
+        self.gaussian = not np.isnan(self.scales).any()
+        self.digest = digest(self.scales, *(law.digest for law in each))
+        self.freeze("scales", "means", "variances", "powers")
+
+    def at(self, uniforms: Table) -> Ints:
+        """Return the (n, r) integers that (n, r) uniform integers select."""
+        if self.shared:
+            return self.each[0].at(uniforms)
+        return np.stack([law.at(uniforms[:, i]) for i, law in enumerate(self.each)], axis=1)
+
+
+_laws = lru_cache(maxsize=16)(Laws)
+
+
+@final
 class GridNoise(Noise):
     """Table noise on the axes of a public basis; made by `tabulate`.
 
@@ -35,42 +64,58 @@ class GridNoise(Noise):
         basis: (d, r) orthonormal columns.
         center: (d,) public origin.
         axes: r tables, one for each column.
+
+    Attributes:
+        steps: (r,) grid spacing of each axis.
+        laws: The tables of all axes; worked out once for noises that have them in common.
     """
 
-    basis: Floats
-    center: Floats
-    axes: tuple[LatticeNoise, ...]
+    def __init__(self, basis: Any, center: Any, axes: tuple[LatticeNoise, ...]) -> None:
+        if not axes or not all(type(axis) is LatticeNoise for axis in axes):
+            raise refuse("LatticeNoise on every axis", f"{axes}", "Use rpac.tabulate.")
+        laws = _laws(tuple(axis.law for axis in axes))
+        self._hold(basis, center, [axis.step for axis in axes], laws)
 
-    def __post_init__(self) -> None:
-        basis, center = array(self.basis, "basis", 2), array(self.center, "center", 1)
-        tables = all(type(axis) is LatticeNoise for axis in self.axes)
-        if basis.shape != (center.size, len(self.axes)) or not tables:
+    @classmethod
+    def gaussians(cls, basis: Any, center: Any, steps: Any, scale: float) -> GridNoise:
+        """Return discrete Gaussians of one scale, which share a table, on axes of given steps."""
+        noise = object.__new__(cls)
+        noise._hold(basis, center, steps, _laws((gaussian_law(scale),) * len(steps)))
+        return noise
+
+    def _hold(self, basis: Any, center: Any, steps: Any, laws: Laws) -> None:
+        basis, center = np.asarray(basis), np.asarray(center)
+        d, r = center.size, len(laws.each)
+        if basis.shape != (d, r) or center.ndim != 1:
             raise refuse(
-                "a (d, r) basis, a (d,) center and r LatticeNoise axes",
-                f"{basis.shape}, {center.shape} and {len(self.axes)} axes",
+                "a (d, r) basis, a (d,) center and r axes",
+                f"{basis.shape}, {center.shape} and {r} axes",
                 "Use rpac.tabulate.",
             )
-        self.freeze("basis", "center")
+        if not min(steps) > 0:
+            raise refuse("positive steps", min(steps), "Drop axes without noise.")
+        whole = np.concatenate((basis.ravel(), center, steps))
+        whole = array(whole, "basis, center and steps", 1)  # one array; the others are its parts
+        whole.setflags(write=False)
+        self.basis, self.center = whole[: d * r].reshape(d, r), whole[d * r : -r]
+        self.steps, self.laws, self._whole = whole[-r:], laws, whole
+        self.freeze()
+
+    @cached_property
+    def axes(self) -> tuple[LatticeNoise, ...]:
+        """The noise of each axis."""
+        pairs = zip(self.steps.tolist(), self.laws.each, strict=True)
+        return tuple(LatticeNoise.of(step, law) for step, law in pairs)
 
     @property
     def dim(self) -> int:
         """Number of output coordinates, d."""
         return int(self.basis.shape[0])
 
-    @cached_property
-    def steps(self) -> Floats:
-        """Grid spacing of each axis, (r,)."""
-        return np.array([axis.step for axis in self.axes])
-
-    @cached_property
-    def shared(self) -> bool:
-        """Whether all axes draw from one table."""
-        return all(axis.law is self.axes[0].law for axis in self.axes)
-
-    @cached_property
+    @property
     def scales(self) -> Floats:
         """Scale of each discrete Gaussian axis in steps, (r,); NaN for other tables."""
-        return np.array([axis.scale or np.nan for axis in self.axes])
+        return self.laws.scales
 
     @property
     def cov(self) -> Floats:
@@ -80,26 +125,26 @@ class GridNoise(Noise):
     @property
     def axis_variances(self) -> Floats:
         """Variance of the noise on each axis, (r,)."""
-        return np.asarray(np.square(self.steps) * [axis.law.variance for axis in self.axes])
+        return np.asarray(np.square(self.steps) * self.laws.variances)
 
     @property
     def mean(self) -> Floats:
         """E B, (d,)."""
-        return np.asarray(self.basis @ (self.steps * [axis.law.mean for axis in self.axes]))
+        return np.asarray(self.basis @ (self.steps * self.laws.means))
 
     @cached_property
     def power(self) -> float:
         """E ||B||^2."""
-        return float(sum(axis.power for axis in self.axes))
+        return float(np.square(self.steps) @ self.laws.powers)
 
-    @cached_property
+    @property
     def gaussian(self) -> bool:
         """Whether every axis is a discrete Gaussian."""
-        return all(axis.scale is not None for axis in self.axes)
+        return self.laws.gaussian
 
     def encode(self, values: Floats) -> Ints:
         """Return the (n, r) integers of (n, d) values; what lies outside the basis is cut off."""
-        return self._quantise((values - self.center) @ self.basis)
+        return self.quantise((values - self.center) @ self.basis)
 
     def encode_rows(self, values: Floats) -> Ints:
         """Return the same integers by sums whose order no other row can change.
@@ -108,12 +153,13 @@ class GridNoise(Noise):
         apart (simulated ones together, the released one alone), so they are encoded this way.
         """
         shifted = values - self.center
-        along = np.zeros((len(values), len(self.axes)))
+        along = np.zeros((len(values), len(self.steps)))
         for k in range(self.dim):
             along += shifted[:, [k]] * self.basis[k]
-        return self._quantise(along)
+        return self.quantise(along)
 
-    def _quantise(self, along: Floats) -> Ints:
+    def quantise(self, along: Floats) -> Ints:
+        """Return the (n, r) integers nearest to (n, r) coordinates along the basis."""
         codes = np.rint(along / self.steps)
         if not np.abs(codes).max(initial=0.0) <= 2**50:
             raise refuse(
@@ -122,18 +168,16 @@ class GridNoise(Noise):
         return np.asarray(codes.astype(np.int64))
 
     def decode(self, codes: Ints) -> Floats:
-        """Return the (n, d) values of (n, r) integers: public post-processing."""
+        """Return the (n, d) values of (n, r) integers, or one of one: public post-processing."""
         return np.asarray(self.center + (codes * self.steps) @ self.basis.T)
 
     def at(self, uniforms: Table) -> Ints:
         """Return the (n, r) integer noise that (n, r) uniform integers select."""
-        if self.shared:
-            return self.axes[0].at(uniforms)
-        return np.stack([axis.at(uniforms[:, i]) for i, axis in enumerate(self.axes)], axis=1)
+        return self.laws.at(uniforms)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study."""
-        codes = self.at(study_uniforms(rng, n, len(self.axes)))
+        codes = self.at(study_uniforms(rng, n, len(self.steps)))
         return np.asarray((codes * self.steps) @ self.basis.T)
 
     def log_density(self, points: Floats) -> Floats:
@@ -144,23 +188,18 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        laws = " ".join(
-            {axis.law.digest: "" for axis in self.axes}
-            if self.shared
-            else (axis.law.digest for axis in self.axes)
-        )
-        key = digest(self.basis, self.center, self.steps, self.scales, laws)
+        key = digest(self._whole, str(self.basis.shape), self.laws.digest)
         return {
             "family": "grid",
             "dim": self.dim,
-            "rank": len(self.axes),
+            "rank": len(self.steps),
             "power": self.power,
             "gaussian": self.gaussian,
             "digest": key,
         }
 
     def __repr__(self) -> str:
-        return f"GridNoise(dim={self.dim}, axes={len(self.axes)}, power={self.power:.6g})"
+        return f"GridNoise(dim={self.dim}, axes={len(self.steps)}, power={self.power:.6g})"
 
 
 def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:
@@ -189,5 +228,4 @@ def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:
         axes = tuple(LatticeNoise.gaussian(t, s / t) for s, t in zip(sigmas, steps, strict=True))
         return GridNoise(noise.basis, np.zeros(noise.dim), axes)
     fine = STEPS_PER_SIGMA if outputs.exact else OPEN_STEPS
-    axes = tuple(LatticeNoise.gaussian(float(s) / fine, fine) for s in sigmas)
-    return GridNoise(noise.basis, outputs.center, axes)
+    return GridNoise.gaussians(noise.basis, outputs.center, sigmas / fine, fine)

@@ -16,41 +16,50 @@ from rpac._types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
 
 
-class _Law:
+class Law:
     """A table and all that follows from it, in steps: computed once, shared by every axis."""
 
-    def __init__(self, offsets: Ints, table: Table, scale: float = 1.0, log_sum: float = 0.0):
+    def __init__(self, offsets: Ints, table: Table, scale: float | None = None, log_sum: float = 0):
+        self.scale = scale
         self.offsets, self.table = offsets[table > 0], table[table > 0]
         k = self.offsets.astype(np.float64)
         self.weights: Floats = self.table / float(TOTAL)
         self.dense = np.zeros(int(k[-1] - k[0]) + 1)
         self.dense[self.offsets - self.offsets[0]] = self.weights
         self.cumulative = np.cumsum(self.table, dtype=np.uint64)
-        self.mean, self.power = float(self.weights @ k), float(self.weights @ np.square(k))
+        self.mean = 0.0 if scale else float(self.weights @ k)  # Gaussians are even
+        self.power = float(self.weights @ np.square(k))
         self.variance = float(self.weights @ np.square(k - self.mean))
         self.entropy = float(-(self.weights @ np.log(self.weights)))
-        ideal = -0.5 * np.square(k / scale) - log_sum
+        ideal = -0.5 * np.square(k / (scale or 1.0)) - log_sum
         self.excess = max(0.0, -self.entropy - float(self.weights @ ideal))
         for kept in (self.offsets, self.table, self.weights, self.dense, self.cumulative):
             kept.setflags(write=False)
 
     @cached_property
     def log_mass(self) -> tuple[int, Floats]:
+        """(First offset, log mass of every integer from there), a cell of no mass at either end."""
         with np.errstate(divide="ignore"):
             return int(self.offsets[0]) - 1, np.log(np.pad(self.dense, 1))
 
+    def at(self, uniforms: Table) -> Ints:
+        """Return the integer k that each uniform integer in [0, 2**63) selects."""
+        return np.asarray(self.offsets[np.searchsorted(self.cumulative, uniforms, side="right")])
+
     @cached_property
     def digest(self) -> str:
+        """SHA-256 of the table."""
         return digest(self.offsets, self.table)
 
 
 @lru_cache(maxsize=64)
-def _gaussian_law(scale: float) -> _Law:
+def gaussian_law(scale: float) -> Law:
     """Return the discrete Gaussian exp(-k^2 / 2 scale^2), with its log normaliser."""
+    scale = in_range(scale, "scale", 0.0, 1e7)
     reach = math.ceil(12.0 * scale) + 12  # what lies beyond is below 1e-31 of the whole
     k = np.arange(-reach, reach + 1)
     kernel = np.exp(-0.5 * np.square(k / scale))
-    return _Law(k, integer_table(kernel), scale, math.log(float(kernel.sum())))
+    return Law(k, integer_table(kernel), scale, math.log(float(kernel.sum())))
 
 
 @final
@@ -78,27 +87,22 @@ class LatticeNoise(Noise):
         if (k != np.rint(k)).any() or np.unique(k).size != k.size or np.abs(k).max() > 2**31:
             raise refuse("distinct whole `offsets`", "others", "Give multiples of `step`.")
         order = np.argsort(k)
-        law = _Law(k[order].astype(np.int64), integer_table(q[order]))
-        self.step, self.scale, self.law = float(step), None, law
+        law = Law(k[order].astype(np.int64), integer_table(q[order]))
+        self.step, self.scale, self.law = float(step), law.scale, law
         self.freeze()
-
-    scale: float | None
 
     @classmethod
     def gaussian(cls, step: float, scale: float) -> LatticeNoise:
         """Return the discrete Gaussian on multiples of `step`, of scale `scale` in steps."""
-        return cls.gaussians([in_range(step, "step", 0.0, math.inf)], scale)[0]
+        return cls.of(in_range(step, "step", 0.0, math.inf), gaussian_law(scale))
 
     @classmethod
-    def gaussians(cls, steps: list[float], scale: float) -> tuple[LatticeNoise, ...]:
-        """Return discrete Gaussians of one scale, which share a table, on several lattices."""
-        scale = in_range(scale, "scale", 0.0, 1e7)
-        if not 0 < min(steps) <= max(steps) < math.inf:
-            raise refuse("positive steps", repr(min(steps)), "Drop axes without noise.")
-        law, axes = _gaussian_law(scale), tuple(object.__new__(cls) for _ in steps)
-        for axis, step in zip(axes, steps, strict=True):
-            axis.__dict__.update(step=step, scale=scale, law=law, _frozen=True)
-        return axes
+    def of(cls, step: float, law: Law) -> LatticeNoise:
+        """Return the noise of a table on multiples of `step`."""
+        noise = object.__new__(cls)
+        noise.step, noise.scale, noise.law = step, law.scale, law
+        noise.freeze()
+        return noise
 
     @property
     def offsets(self) -> Ints:
@@ -154,9 +158,7 @@ class LatticeNoise(Noise):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the integer k that each uniform integer in [0, 2**63) selects."""
-        return np.asarray(
-            self.offsets[np.searchsorted(self.law.cumulative, uniforms, side="right")]
-        )
+        return self.law.at(uniforms)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, 1) draws for study."""

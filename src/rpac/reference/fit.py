@@ -41,7 +41,7 @@ def fit_reference(
 
 def _gaussian(codes: Ints, noise: GridNoise) -> GaussianReference:
     points = codes / noise.scales
-    cov = np.atleast_2d(np.cov(points, rowvar=False)) + np.diag(grid_kernel(noise).variances)
+    cov = np.atleast_2d(np.cov(points, rowvar=False)) + np.diag(grid_kernel(noise.laws).variances)
     return GaussianReference(points.mean(axis=0), cov)
 
 
