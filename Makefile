@@ -9,7 +9,7 @@ TRUSTED = src/rpac/advantage.py,src/rpac/anchor.py,src/rpac/books.py,src/rpac/ce
 # Without PostgreSQL's programs its tests are skipped, and said to be.
 SKIPPED = $(if $(wildcard /usr/lib/postgresql/*/bin/initdb)$(shell command -v initdb),,--omit=src/rpac/postgres.py)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench paper clean
 
 demo: $(VENV)/.installed
 	sh examples/demo.sh $(abspath $(BIN)) demo
@@ -29,6 +29,11 @@ bench: $(VENV)/.installed
 	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/test_cli.py -k thousand
 	$(BIN)/python benchmarks/attack.py
 	for part in ledger release session faults; do $(BIN)/python benchmarks/$$part.py || exit 1; done
+
+# The paper's experiments, SR-PAC at every budget. DATA holds the datasets; see docs/experiments.md.
+DATA ?= data
+paper: $(VENV)/.installed
+	$(BIN)/rpac paper all --full --data $(DATA) --out results
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -21,6 +21,7 @@ from rpac.options import (
     Reading,
     Releasing,
     Rendering,
+    Reproducing,
     takes,
 )
 
@@ -95,6 +96,15 @@ def report(given: Rendering) -> int:
     from rpac import commands
 
     return _show(commands.report(given), as_json=given.json)
+
+
+@app.command()
+@takes(Reproducing)
+def paper(given: Reproducing) -> int:
+    """Run an experiment of the Residual-PAC paper: tables, panels, and its printed figures."""
+    from rpac.paper.command import paper
+
+    return _show(paper(given), as_json=given.json)
 
 
 def _show(result: Any, *, as_json: bool) -> int:

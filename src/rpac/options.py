@@ -122,6 +122,32 @@ class Rendering:
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
+@dataclass
+class Reproducing:
+    """Which experiment of the paper, from which data, how much of it."""
+
+    dataset: Annotated[
+        str, typer.Argument(help="iris, rice, mnist, cifar10, cifar100, ag_news, or all.")
+    ]
+    data: Annotated[Path, typer.Option(help="Folder of the datasets.")] = Path("data")
+    out: Annotated[Path, typer.Option(help="Folder for tables and panels.")] = Path("results")
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of trained classifiers; in your cache by default.")
+    ] = None
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch missing data from its publisher.")
+    ] = False
+    full: Annotated[
+        bool, typer.Option("--full", help="Train SR-PAC at every budget, not at three.")
+    ] = False
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version, in seconds: for a first look.")
+    ] = False
+    seed: Annotated[int, typer.Option(help="Study randomness.")] = 0
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = -1
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
 def takes(options: type[Any]) -> Callable[[Callable[[Any], int]], Callable[..., int]]:
     """Give a function of one options record the command-line parameters of its fields."""
 

@@ -31,7 +31,7 @@ def noise_against_budget(
         chosen: The budget to mark.
     """
     x = array(budgets, "budgets", 1)
-    figure = _figure()(figsize=(6.4, 4.0), layout="constrained")
+    figure = blank_figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     for name, y in scales.items():
         axes.loglog(x, array(y, name, 1), "o-", markersize=4, label=name)
@@ -69,7 +69,7 @@ def noise_against_budget(
 
 def comparison_figure(comparison: Comparison) -> Any:
     """Return power against budget, and certified leakage against budget, for every method."""
-    figure = _figure()(figsize=(9.6, 4.0), layout="constrained")
+    figure = blank_figure(figsize=(9.6, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2)
     for method in dict.fromkeys(row["method"] for row in comparison.rows):
         x, power, bound, lower = (
@@ -94,7 +94,7 @@ def comparison_figure(comparison: Comparison) -> Any:
 def sandwich(audit: Audit) -> Any:
     """Return a figure of what attacks reach in nats, below what is claimed."""
     found = [f for f in audit.findings if f.covered]
-    figure = _figure()(figsize=(7.2, 1.4 + 0.4 * len(found)), layout="constrained")
+    figure = blank_figure(figsize=(7.2, 1.4 + 0.4 * len(found)), layout="constrained")
     axes = figure.subplots()
     for place, f in enumerate(found):
         color = "tab:red" if f.attack in audit.alarms else "tab:blue"
@@ -121,9 +121,10 @@ def sandwich(audit: Audit) -> Any:
     return figure
 
 
-def _figure() -> Any:
+def blank_figure(**layout: Any) -> Any:
+    """Return an empty figure of matplotlib, outside of any window."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise refuse("matplotlib", "no such package", "pip install 'rpac[plot]'.") from None
-    return Figure
+    return Figure(**layout)

@@ -1,0 +1,116 @@
+"""Tables of a study: CSV for programs, Markdown for people."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rpac.paper.study import COLUMNS, Row, Study
+
+PUBLISHED = ("dataset", "method", "budget", "accuracy", "power", "left", "entropy", "success",
+             "verdict", "why")  # fmt: skip
+_LOGITS = ("budget", "method", "power", "ratio", "accuracy", "ceiling", "attack", "certified",
+           "published_accuracy", "published_power", "verdict")  # fmt: skip
+_MEANS = ("budget", "method", "power", "ratio", "attack", "certified", "lira", "person",
+          "success_bound", "published_power", "published_success", "verdict")  # fmt: skip
+_HEADS = {
+    "ratio": "power / Auto-PAC",
+    "ceiling": "highest accuracy",
+    "attack": "leaks at least",
+    "certified": "leaks at most",
+    "lira": "LiRA success",
+    "person": "member success at most",
+    "success_bound": "success that the budget allows",
+    "published_accuracy": "printed accuracy",
+    "published_power": "printed power",
+    "published_success": "printed success",
+    "verdict": "printed row",
+}
+
+
+def to_csv(study: Study) -> str:
+    """Return all rows, every column, six digits."""
+    return _csv(COLUMNS, (row.cells() for row in study.rows))
+
+
+def published_csv(study: Study) -> str:
+    """Return the verdict on every printed row."""
+    return _csv(PUBLISHED, _printed(study))
+
+
+def markdown(study: Study) -> str:
+    """Return a page: how it was made, a table for each secret, and the printed rows."""
+    lines = [f"# {study.dataset}", "", *(f"- {k}: {v}" for k, v in study.made.items()), ""]
+    lines.append(f"![{study.dataset}: panels]({study.dataset}.png)")
+    for secret in study.secrets:
+        rows = [row for row in study.rows if row.secret == secret]
+        lines += ["", f"## Secret: {secret} ({rows[0].entropy:.4g} nats)", ""]
+        lines += _table(_MEANS if rows[0].success_bound > 0 else _LOGITS, _in_order(rows))
+    bad = [v for v in study.verdicts.values() if v.word == "incompatible"]
+    lines += ["", "## Printed rows", "", f"{len(bad)} of {len(study.verdicts)} are incompatible "
+              "with their budget.", ""]  # fmt: skip
+    if bad:
+        columns = ("budget", "method", "why")
+        lines += _grid(columns, (c for c in _printed(study) if c["verdict"] == "incompatible"))
+    return "\n".join([*lines, ""])
+
+
+def summary(study: Study) -> str:
+    """Return what a terminal shows, about the paper's own secret."""
+    from rpac import _show
+
+    shown = ("equilibrium", "auto-pac", "sr-pac", "dp", "labels")
+    rows = [r for r in study.rows if r.method in shown and r.secret == study.secrets[0]]
+    columns = _MEANS if rows[0].success_bound > 0 else _LOGITS
+    body = [[_short(row.cells()[name]) for name in columns] for row in _in_order(rows)]
+    return _show.columns([_HEADS.get(name, name) for name in columns], body)
+
+
+def _in_order(rows: Iterable[Row]) -> list[Row]:
+    """Return rows by budget, and within it as they were measured."""
+    return sorted(rows, key=lambda row: row.budget)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Row]) -> list[str]:
+    found = []
+    for row in rows:
+        cells = row.cells()
+        if row.note:
+            cells["method"] = f"{row.method}: {row.note}"
+        found.append(cells)
+    return _grid(columns, found)
+
+
+def _grid(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> list[str]:
+    heads = [_HEADS.get(name, name) for name in columns]
+    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    for row in rows:
+        lines.append(f"| {' | '.join(_short(row[name]) for name in columns)} |")
+    return lines
+
+
+def _printed(study: Study) -> list[dict[str, Any]]:
+    return [
+        {**{name: getattr(claim, name, None) for name in PUBLISHED},
+         "verdict": verdict.word, "why": verdict.why}
+        for claim, verdict in study.verdicts.items()
+    ]  # fmt: skip
+
+
+def _csv(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_digits(row[name]) for name in columns])
+    return text.getvalue()
+
+
+def _digits(cell: Any) -> Any:
+    return f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell
+
+
+def _short(cell: Any) -> str:
+    return f"{cell:.4g}" if isinstance(cell, float) else "" if cell is None else str(cell)
