@@ -148,7 +148,7 @@ def _uci_rice(name: str, path: Path) -> Dataset:
 
 
 def _compact_mnist(name: str, path: Path) -> Dataset:
-    with np.load(path, allow_pickle=False) as z:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as z:
         parts = (z["x_train"], z["y_train"].astype(int), z["x_test"], z["y_test"].astype(int))
     return Dataset(name, *parts, tuple("0123456789"))
 
@@ -177,7 +177,7 @@ def _mosaics(path: Path) -> tuple[Any, Ints, tuple[str, ...]]:
         from PIL import Image
     except ImportError:
         raise refuse("Pillow", "no such package", "pip install 'rpac[paper]'.") from None
-    with np.load(path, allow_pickle=False) as z:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as z:
         blob, ends, labels, names = z["webp"], z["offsets"], z["labels"], z["label_names"]
     parts = []
     for start, end in zip(ends[:-1], ends[1:], strict=True):
