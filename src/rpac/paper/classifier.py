@@ -66,7 +66,7 @@ class Settings:
 
 SETTINGS = {
     "mnist": Settings(epochs=3),
-    "cifar10": Settings(epochs=14, batch=64, shift=2, flip=True),
+    "cifar10": Settings(epochs=7, batch=64, flip=True),
     "cifar100": Settings(epochs=6, coarse=5, batch=64, rate=1.5e-3, shift=2, flip=True),
     "ag_news": Settings(epochs=4, batch=256, rate=4e-3, decay=1e-1),
 }
