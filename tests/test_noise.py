@@ -1,6 +1,8 @@
 """Laws of every noise: density, samples, moments, tables; and what is refused."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -284,3 +286,24 @@ def test_axes_that_share_a_table():
     for wrong in ([1.0, 0.0], [1.0, math.inf], [-1.0, 1.0], [1.0, math.nan]):
         with pytest.raises(rpac.InputError, match="positive steps; got|finite numbers in"):
             rpac.GridNoise.gaussians(np.eye(2), np.zeros(2), wrong, 3.0)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_are_as_frozen_as_what_was_certified(copied):
+    outputs = rpac.Outputs(np.random.default_rng(0).normal(size=(20, 2)))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
+    other = copied(law)
+    assert other.describe() == law.describe()
+    for name in ("basis", "center", "steps"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(other, name)[:] *= 2
+    with pytest.raises(rpac.InputError, match="stays as certified"):
+        other.steps = 2 * other.steps
+    with pytest.raises(rpac.InputError, match="stays as certified"):
+        law.laws.each[0].entropy = 9.0
+
+
+def test_a_scale_is_one_number():
+    for scale in ([1, 2], True, 0.0, 1e8):
+        with pytest.raises(rpac.InputError, match="scale"):
+            rpac.LatticeNoise.gaussian(1.0, scale)

@@ -57,9 +57,9 @@ def test_the_trusted_core_is_small():
     names = TRUSTED + BESIDE + BOOKS + STORES
     lines = {name: code_lines((ROOT / "src/rpac" / name).read_text()) for name in names}
     assert sum(lines[name] for name in TRUSTED) <= 1_000
-    assert sum(lines[name] for name in STORES) <= 250
+    assert sum(lines[name] for name in STORES) <= 265
     assert sum(lines[name] for name in TRUSTED + BOOKS) <= 1_800
-    assert sum(lines.values()) <= 2_200
+    assert sum(lines.values()) <= 2_220
 
 
 def test_the_trusted_core_is_the_one_whose_coverage_is_demanded():

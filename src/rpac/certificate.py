@@ -135,7 +135,7 @@ class Certificate:
             made = cls(**{k: v for k, v in body.items() if k in _FIELDS})
             made = replace(made, not_covered=tuple(made.not_covered))
             same = made.schema == SCHEMA and text in (made.to_json(), made._page())
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
             same = False
         if not same:
             raise refuse(

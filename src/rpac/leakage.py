@@ -91,9 +91,11 @@ def grid_kernel(laws: Laws) -> Kernel:
     scales, rank = laws.scales, len(laws.each)
     decay = math.exp(-2.0 * math.pi**2 * float(laws.variances.min()))
     theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
+    variances = laws.variances / scales**2
+    variances.setflags(write=False)
     return Kernel(
         entropy=sum(law.entropy for law in laws.each) - float(np.log(scales).sum()),
-        variances=laws.variances / scales**2,
+        variances=variances,
         excess=sum(law.excess for law in laws.each),
         log_theta=rank * math.log(theta),
         draw=lambda n: laws.at(system_uniforms(n, rank)) / scales,

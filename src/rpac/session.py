@@ -128,11 +128,15 @@ class Session:
             BudgetSpent: If the charge does not fit into what is left.
             BudgetExceeded: If no noise was found that meets the budget.
         """
-        if self._world.open() < 0 or self._pid != os.getpid():
-            raise refuse("an open session", "one closed or forked", "Open one here.", LedgerError)
+        self._ready()
         outputs = self._outputs(question)
         with self._lock:
+            self._ready()
             return self._asked(outputs, budget, key)
+
+    def _ready(self) -> None:
+        if self._world.open() < 0 or self._pid != os.getpid():
+            raise refuse("an open session", "one closed or forked", "Open one here.", LedgerError)
 
     def _asked(self, outputs: Outputs, budget: Any, key: str | None) -> Release:
         nats = as_budget(budget).nats(self._entropy)
@@ -188,7 +192,8 @@ class Session:
 
     def close(self) -> None:
         """Erase the drawn world; the session cannot be resumed."""
-        self._world = SealedValue(-1)
+        with self._lock:
+            self._world = SealedValue(-1)
         if self._store is not None and self._store.exists():
             with open(self._store, "r+b") as file:
                 file.write(bytes(os.path.getsize(self._store)))

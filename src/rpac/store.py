@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,10 +44,11 @@ class Store(ABC):
     _db: Any
 
     def __init__(self) -> None:
-        self._lock, self._pid = threading.RLock(), -1
+        self._lock, self._pid, self._inside = threading.RLock(), -1, 0
         self._kept: list[Any] = []
         self.known: dict[Any, Any] = {}
         self._memory: tuple[Any, dict[Any, Any]] = None, {}
+        _STORES.add(self)
 
     @abstractmethod
     def connect(self) -> None:
@@ -77,11 +79,21 @@ class Store(ABC):
     def __del__(self) -> None:
         self.close()
 
+    def part(self) -> None:
+        """Close the connection before a fork; either process opens one of its own when it needs it.
+
+        SQLite counts the locks of a file by process, and a child inherits the count, not the locks:
+        its parent would take itself for the last user, and remove the log the child writes to.
+        """
+        with self._lock:
+            if not self._inside:
+                self.close()
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
         """Hold this process's connection; failures of the database come out as LedgerError."""
         with self._lock:
-            self.known = {}
+            self.known, self._inside = {}, self._inside + 1
             try:
                 if self._pid != os.getpid():  # a connection does not survive a fork
                     self._kept.append(getattr(self, "_db", None))  # nor may the child close it
@@ -95,6 +107,8 @@ class Store(ABC):
                     "Nothing was released. Look at its disk, rights and server, then verify it.",
                     LedgerError,
                 ) from None
+            finally:
+                self._inside -= 1
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -161,6 +175,17 @@ class Store(ABC):
     def lines(self) -> int:
         """Return how many accounts there are."""
         return int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
+
+
+_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for store in list(_STORES):
+        store.part()
+
+
+os.register_at_fork(before=_before_fork)
 
 
 @final

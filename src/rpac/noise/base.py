@@ -55,6 +55,12 @@ class Frozen:
             raise refuse("noise that stays as certified", f"a new `{name}`", "Make another noise.")
         object.__setattr__(self, name, value)
 
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for kept in state.values():  # a copy's arrays are as read-only as the original's
+            if isinstance(kept, np.ndarray):
+                kept.setflags(write=False)
+        self.__dict__.update(state)
+
 
 class Noise(Frozen, ABC):
     """Additive noise B, independent of the secret.

@@ -13,10 +13,10 @@ import numpy as np
 
 from rpac._checks import array, digest, in_range, number, probabilities, refuse
 from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
+from rpac.noise.base import TOTAL, Frozen, Noise, integer_table, study_uniforms
 
 
-class Law:
+class Law(Frozen):
     """A table and all that follows from it, in steps: computed once, shared by every axis."""
 
     def __init__(self, offsets: Ints, table: Table, scale: float | None = None, log_sum: float = 0):
@@ -33,8 +33,7 @@ class Law:
         self.entropy = float(-(self.weights @ np.log(self.weights)))
         ideal = -0.5 * np.square(k / (scale or 1.0)) - log_sum
         self.excess = max(0.0, -self.entropy - float(self.weights @ ideal))
-        for kept in (self.offsets, self.table, self.weights, self.dense, self.cumulative):
-            kept.setflags(write=False)
+        self.freeze("offsets", "table", "weights", "dense", "cumulative")
 
     @cached_property
     def log_mass(self) -> tuple[int, Floats]:
@@ -52,10 +51,13 @@ class Law:
         return digest(self.offsets, self.table)
 
 
-@lru_cache(maxsize=64)
 def gaussian_law(scale: float) -> Law:
     """Return the discrete Gaussian exp(-k^2 / 2 scale^2), with its log normaliser."""
-    scale = in_range(scale, "scale", 0.0, 1e7)
+    return _gaussian_law(in_range(scale, "scale", 0.0, 1e7))
+
+
+@lru_cache(maxsize=64)
+def _gaussian_law(scale: float) -> Law:
     reach = math.ceil(12.0 * scale) + 12  # what lies beyond is below 1e-31 of the whole
     k = np.arange(-reach, reach + 1)
     kernel = np.exp(-0.5 * np.square(k / scale))

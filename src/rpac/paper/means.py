@@ -26,7 +26,7 @@ from rpac.paper.study import CLOSED_FORMS, Row, Settings, few, leakage, noises
 from rpac.simulate import simulate
 from rpac.source import Subsets
 
-MEMBERSHIP = "membership vector"
+MEMBERSHIP = "one of the listed membership vectors"
 HALVES = "half-sample"
 _HALF_SAMPLES = 512
 _DELTA = 1e-5
@@ -44,9 +44,10 @@ def pool(features: Floats, seed: int) -> Floats:
 def membership_vectors(worlds: int, seed: int) -> Bools:
     """Return distinct vectors of fair coins, each with its complement: (worlds, 30).
 
-    They stand for all 2^30. What is leaked about a list of vectors, itself drawn at random, is on
-    average at most what is leaked about all of them: a mixture of laws has at least their mean
-    entropy. At the paper's budgets, far below log(worlds), the two differ by next to nothing.
+    They stand for all 2^30; the adversary has the list. What is leaked about a vector of a list,
+    itself drawn at random, is on average at most what is leaked about one of all: a mixture of
+    laws has at least their mean entropy. Certificates are of the list. With 1,024 vectors the
+    covariance of the means, and with it the leakage, differs by a few per cent.
     """
     rng = np.random.default_rng(seed)
     drawn = rng.random((worlds, POOL)) < 0.5
@@ -72,9 +73,10 @@ def _mean(sample: Floats) -> Floats:
 
 
 def differential_privacy(dim: int, masks: Bools) -> DPGaussian:
-    """Return the Gaussian mechanism on a clipped sum, divided by the number of members.
+    """Return the paper's baseline: Gaussian noise for a clipped sum, divided by its number.
 
-    Its noise has the mean square that the paper's has, over the random number of members.
+    One record moves the sum by at most the radius. The number of members is taken for public, as
+    in the paper, and epsilon is that of the sum; the noise has the mean square over that number.
     """
     inverse = math.sqrt(float(np.mean(1.0 / np.square(masks.sum(axis=1)))))
     return DPGaussian(sensitivity=radius(dim) * inverse, delta=_DELTA)
@@ -148,10 +150,11 @@ def success(budget: float) -> float:
 
 
 def leaked_at(features: Floats, settings: Settings) -> Any:
-    """Return a function: what Gaussian noise of a given power leaks at least, in nats.
+    """Return a function: what Auto-PAC's noise of a given power leaks at least, in nats.
 
-    The paper prints the power of its noise, not its shape. The shape taken here is Auto-PAC's,
-    which has the least log-determinant bound at its power.
+    The paper prints the power of its noise, neither its shape nor the scale of the features. The
+    shape taken here is the one with the least log-determinant bound; where outputs are far from
+    Gaussian another may leak a little less. Features are standardised.
     """
     outputs = outputs_of(pool(features, settings.seed), MEMBERSHIP, settings)
 

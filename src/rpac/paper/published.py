@@ -1,9 +1,9 @@
 """The figures that the paper prints, and whether they can be true as privacy claims.
 
-Limits bind any method. Accuracy: who knows the label this well has learned at least so many nats
-(Fano). Noise: Gaussian noise of this power leaks at least so much. Entropy: nothing leaves more to
-know than there was. A row that crosses one is `incompatible` with its budget; nothing is said about
-how it came to be.
+Accuracy: who knows the label this well has learned at least so many nats (Fano; binds any method).
+Entropy: nothing leaves more to know than there was. Noise: Gaussian noise of this power, of
+Auto-PAC's shape and on standardised features, leaks at least so much. A row that crosses one is
+`incompatible` with its budget in nats; every other is `compatible`: these do not refute it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def judge(
     Args:
         made: What is printed.
         labels: (n,) true labels that its accuracy is over.
-        leaked: A lower limit on the leakage, in nats, of noise of a given power.
+        leaked: A lower limit on the leakage, in nats, of noise of a given power, on standardised
+            features; see `rpac.paper.means.leaked_at`.
     """
     why = []
     if made.accuracy is not None and labels is not None:
@@ -128,7 +129,9 @@ def judge(
     if made.power is not None and leaked is not None:
         least = leaked(made.power)
         if least > _LEAK_FACTOR * made.budget:
-            why.append(f"noise power {made.power:.4g} leaks at least {least:.3g} nats")
+            why.append(
+                f"noise power {made.power:.4g} leaks at least {least:.3g} nats (standardised)"
+            )
     whole = math.inf if made.entropy is None else made.entropy + _ROUNDING["left"]
     if made.left is not None and made.left > whole:
         why.append(f"conditional entropy {made.left:.3f} above the secret's {made.entropy:.3f}")
