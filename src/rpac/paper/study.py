@@ -34,6 +34,7 @@ PRINTED_AS = {
 }
 """Beside which printed column a method is shown; the paper's experiments print the proportional
 rule as Auto-PAC."""
+ORDER = ("equilibrium", *CLOSED_FORMS, "sr-pac", "dp", "success-rate", "labels", "all")
 MATCHED = ("dp", "success-rate")
 """Methods that are matched at equal success on a member, and promise no nats about the world."""
 COLUMNS = (
@@ -56,7 +57,7 @@ class Settings:
         records: Test records that are worlds; None: all.
         training: Training records of the classifier; None: all.
         epochs: Of its training; None: as many as it takes.
-        worlds: Membership vectors that are worlds.
+        worlds: Membership vectors, and half-samples, that are worlds.
         seed: Study randomness of everything.
         n_jobs: Processes, as joblib counts them.
     """
@@ -68,7 +69,7 @@ class Settings:
     records: int | None = None
     training: int | None = None
     epochs: int | None = None
-    worlds: int = 1_024
+    worlds: int = 512
     seed: int = 0
     n_jobs: int = -1
 
@@ -175,7 +176,10 @@ def run(tasks: Sequence[tuple[Any, ...]], settings: Settings, what: str) -> list
 
 
 def beside(rows: Iterable[Row], secret: str, verdicts: Mapping[Claim, Verdict]) -> list[Row]:
-    """Return the rows with what the paper prints for them, where it has the same secret."""
+    """Return the rows with what the paper prints for them, where it has the same secret.
+
+    That secret comes first, its methods in one order.
+    """
     printed = {(c.method, c.budget): c for c in verdicts}
     found = []
     for row in rows:
@@ -183,7 +187,7 @@ def beside(rows: Iterable[Row], secret: str, verdicts: Mapping[Claim, Verdict]) 
         if claim is not None and row.secret == secret:
             row = replace(row, published=claim, verdict=verdicts[claim])
         found.append(row)
-    return found
+    return sorted(found, key=lambda r: (r.secret != secret, ORDER.index(r.method), r.budget))
 
 
 def noises(
