@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rpac._checks import refuse
 from rpac._types import Json
 from rpac.commands import Result
 from rpac.paper import tables
+from rpac.paper.published import count_text
 from rpac.paper.reproduce import broken, names, reproduce, write
 from rpac.paper.study import QUICK, Settings, Study
 
@@ -23,17 +26,36 @@ def paper(given: Reproducing) -> Result:
     settings = replace(QUICK if given.quick else Settings(), seed=given.seed, n_jobs=given.jobs)
     if given.full:
         settings = replace(settings, sr_pac=None)
-    cache = given.cache or default_cache()
+    if given.jobs < 1 and given.jobs != -1:
+        raise refuse("at least 1 process, or -1", given.jobs, "Give --jobs another number.")
+    chosen = names(given.dataset)
+    cache = _folder(given.cache or default_cache(), "--cache")
+    out = _folder(given.out / "quick" if given.quick else given.out, "--out")
     texts, bodies = [], []
-    for name in names(given.dataset):
+    for name in chosen:
         study = reproduce(name, given.data, cache, settings, download=given.download)
-        paths = write(study, given.out, _command(given, name))
+        if given.quick:
+            study.made["note"] = "a small version (--quick), not comparable with printed figures"
+        paths = write(study, out, _command(given, name))
         texts.append(_text(study, paths))
         bodies.append(_body(study, paths))
         if len(bodies) > 1 or given.dataset == "all":
             print(f"{name}: {study.made['seconds']:.0f} s", file=sys.stderr, flush=True)
     code = int(any(body["above budget"] for body in bodies))
     return Result("\n\n".join(texts), bodies, code)
+
+
+def _folder(path: Path, option: str) -> Path:
+    """Return a folder, made if need be, that can be written: known before any work is done."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise refuse(
+            f"a folder to write to for {option}", f"{path}: {error.strerror}", "Name another."
+        ) from None
+    return path
 
 
 def default_cache() -> Path:
@@ -48,16 +70,15 @@ def _command(given: Reproducing, name: str) -> str:
 
 
 def _text(study: Study, paths: list[Path]) -> str:
-    verdicts = [v.word for v in study.verdicts.values()]
-    bad = len(broken(study))
+    bad = [f"{row.method} at {row.budget:g}" for row in broken(study)]
     lines = [
         f"{study.dataset}: {len(study.rows)} rows in {study.made['seconds']:.0f} s",
         "",
         tables.summary(study),
         "",
-        f"certificates above their budget: {bad}",
-        f"printed rows incompatible with their budget: {verdicts.count('incompatible')} of "
-        f"{len(verdicts)}",
+        f"certificates above their budget: {', '.join(bad) or 'none'}",
+        count_text(study.verdicts),
+        f"all methods and secrets: {paths[2]}; how to read it: docs/experiments.md",
         *(f"wrote {path}" for path in paths),
     ]
     return "\n".join(lines)

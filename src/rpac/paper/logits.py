@@ -14,7 +14,7 @@ from rpac.noise.base import Noise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
 from rpac.paper import published
-from rpac.paper.study import CLOSED_FORMS, Row, Settings, few, leakage, noises
+from rpac.paper.study import CLOSED_FORMS, Row, Settings, few, judged, noises
 
 SECRET = "test record"
 
@@ -54,7 +54,7 @@ def method_rows(
     found = []
     for budget, noise in noises(outputs, budgets, method):
         draws = settings.draws if method in CLOSED_FORMS else None
-        certificate, attack = leakage(outputs, noise, settings, draws)
+        noise, certificate, attack = judged(outputs, noise, budget, settings, draws)
         found.append(Row(
             *_start(name, logits), method=method, budget=budget, power=float(noise.power),
             ratio=float(noise.power) / least[budget], certified=certificate.bound,
@@ -94,7 +94,7 @@ def label_rows(
             continue
         channel = calibrate(outputs, budget)
         assert isinstance(channel, LabelChannel)
-        certificate, attack = leakage(outputs, channel, settings, 0)
+        _, certificate, attack = judged(outputs, channel, budget, settings, 0)
         right = channel.matrix[outputs.values[:, 0].astype(int)] * (labels[:, None] == names)
         found.append(Row(
             *_start(name, logits), method="labels", budget=budget, power=channel.power,

@@ -22,7 +22,7 @@ from rpac.noise.grid import tabulate
 from rpac.outputs import Outputs
 from rpac.paper import published
 from rpac.paper.published import POOL
-from rpac.paper.study import CLOSED_FORMS, Row, Settings, few, leakage, noises
+from rpac.paper.study import CLOSED_FORMS, MATCHED, Row, Settings, few, judged, noises
 from rpac.simulate import simulate
 from rpac.source import Subsets
 
@@ -121,7 +121,8 @@ def method_rows(
         outputs = outputs_of(clipped(records), secret, settings)
     found = []
     for budget, noise in _noises(method, outputs, budgets):
-        certificate, attack = leakage(outputs, noise, settings, settings.draws)
+        limit = math.inf if method in MATCHED else budget
+        noise, certificate, attack = judged(outputs, noise, limit, settings, settings.draws)
         lira = audit((outputs, tabulate(outputs, noise)), ["lira"], certificate=certificate,
                      games=_GAMES * settings.games, seed=settings.seed)  # fmt: skip
         found.append(Row(

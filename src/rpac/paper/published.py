@@ -61,10 +61,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim can be true: `compatible` or `incompatible`, and why not."""
+    """Whether a claim can be true.
+
+    Attributes:
+        word: `compatible` or `incompatible`.
+        why: Why not.
+        conditional: Whether that rests on the shape of noise and the scale of features alone.
+    """
 
     word: str
     why: str = ""
+    conditional: bool = False
 
 
 _FIELDS = {
@@ -120,12 +127,12 @@ def judge(
         leaked: A lower limit on the leakage, in nats, of noise of a given power, on standardised
             features; see `rpac.paper.means.leaked_at`.
     """
-    why = []
+    why, firm = [], []
     if made.accuracy is not None and labels is not None:
         most = ceiling(made.budget, labels)
         room = _ERRORS * math.sqrt(most * (1 - most) / len(labels)) + _ROUNDING["accuracy"]
         if made.accuracy > most + room:
-            why.append(f"accuracy {made.accuracy:.3f} above the ceiling {most:.3f}")
+            firm.append(f"accuracy {made.accuracy:.3f} above the ceiling {most:.3f}")
     if made.power is not None and leaked is not None:
         least = leaked(made.power)
         if least > _LEAK_FACTOR * made.budget:
@@ -134,8 +141,17 @@ def judge(
             )
     whole = math.inf if made.entropy is None else made.entropy + _ROUNDING["left"]
     if made.left is not None and made.left > whole:
-        why.append(f"conditional entropy {made.left:.3f} above the secret's {made.entropy:.3f}")
-    return Verdict("incompatible" if why else "compatible", "; ".join(why))
+        firm.append(f"conditional entropy {made.left:.3f} above the secret's {made.entropy:.3f}")
+    word = "incompatible" if why or firm else "compatible"
+    return Verdict(word, "; ".join([*why, *firm]), conditional=bool(why) and not firm)
+
+
+def count_text(found: dict[Claim, Verdict]) -> str:
+    """Return how many printed rows are incompatible, and how many of them on a condition."""
+    bad = [v for v in found.values() if v.word == "incompatible"]
+    text = f"{len(bad)} of {len(found)} printed rows are incompatible with their budget in nats"
+    maybe = sum(v.conditional for v in bad)
+    return f"{text}, {maybe} of them if features were standardised" if maybe else text
 
 
 def verdicts(

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rpac.paper.published import count_text
 from rpac.paper.study import COLUMNS, Row, Study
 
 PUBLISHED = ("dataset", "method", "budget", "accuracy", "power", "left", "entropy", "success",
@@ -42,18 +43,16 @@ def published_csv(study: Study) -> str:
 
 def markdown(study: Study) -> str:
     """Return a page: how it was made, a table for each secret, and the printed rows."""
-    lines = [f"# {study.dataset}", "", *(f"- {k}: {v}" for k, v in study.made.items()), ""]
+    lines = [f"# {study.dataset}", "", *(f"- {k}: {_plain(v)}" for k, v in study.made.items()), ""]
     lines.append(f"![{study.dataset}: panels]({study.dataset}.png)")
     for secret in study.secrets:
         rows = [row for row in study.rows if row.secret == secret]
         lines += ["", f"## Secret: {secret} ({rows[0].entropy:.4g} nats)", ""]
         lines += _table(_MEANS if rows[0].success_bound > 0 else _LOGITS, _in_order(rows))
-    bad = [v for v in study.verdicts.values() if v.word == "incompatible"]
-    lines += ["", "## Printed rows", "", f"{len(bad)} of {len(study.verdicts)} are incompatible "
-              "with their budget.", ""]  # fmt: skip
+    lines += ["", "## Printed rows", "", f"{count_text(study.verdicts)}.", ""]
+    bad = [row for row in _printed(study) if row["verdict"] == "incompatible"]
     if bad:
-        columns = ("budget", "method", "why")
-        lines += _grid(columns, (c for c in _printed(study) if c["verdict"] == "incompatible"))
+        lines += _grid(("budget", "method", "why"), bad)
     return "\n".join([*lines, ""])
 
 
@@ -66,6 +65,13 @@ def summary(study: Study) -> str:
     columns = _MEANS if rows[0].success_bound > 0 else _LOGITS
     body = [[_short(row.cells()[name]) for name in columns] for row in _in_order(rows)]
     return _show.columns([_HEADS.get(name, name) for name in columns], body)
+
+
+def _plain(value: Any) -> str:
+    """Return a setting as people write it; those left open are left out."""
+    if not isinstance(value, dict):
+        return str(value)
+    return ", ".join(f"{k} {_plain(v)}" for k, v in value.items() if v is not None)
 
 
 def _in_order(rows: Iterable[Row]) -> list[Row]:
