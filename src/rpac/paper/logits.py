@@ -28,7 +28,7 @@ def tasks(name: str, logits: Floats, labels: Ints, settings: Settings) -> list[t
         labels: (n,) true labels.
         settings: How much to measure.
     """
-    grid = published.budgets(name)
+    grid = few(published.budgets(name), settings.budgets)
     noisy = [b for b in grid if b < math.log(len(logits))]
     made = (name, logits, labels, settings)
     return [

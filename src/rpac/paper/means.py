@@ -93,7 +93,7 @@ def clipped(records: Floats) -> Floats:
 
 def tasks(name: str, features: Floats, settings: Settings) -> list[tuple[Any, ...]]:
     """Return what to run: every method, at every budget of the paper, for both secrets."""
-    grid = published.budgets(name)
+    grid = few(published.budgets(name), settings.budgets)
     records = pool(features, settings.seed)
     few_budgets = few(grid, settings.sr_pac)
     found = [  # the longest first: processes then end together

@@ -51,6 +51,7 @@ class Settings:
     """How much to measure. The defaults are those of the committed results.
 
     Attributes:
+        budgets: At how many budgets of the paper's grid to measure; None: at all.
         sr_pac: At how many budgets of a dataset the trained game runs; None: at all.
         draws: Judging draws of certificates that need no tightness: closed forms are within
             their budget by a proved bound, and draws only show how far below it.
@@ -64,6 +65,7 @@ class Settings:
         n_jobs: Processes, as joblib counts them.
     """
 
+    budgets: int | None = None
     sr_pac: int | None = 3
     draws: int = 2_000
     games: int = 4_000
@@ -76,8 +78,10 @@ class Settings:
     n_jobs: int = -1
 
 
-QUICK = Settings(sr_pac=1, draws=1_000, games=1_000, trials=3, records=300, training=512, epochs=1,
-                 worlds=256)  # fmt: skip
+QUICK = Settings(
+    budgets=4, sr_pac=1, draws=1_000, games=1_000, trials=3, records=300, training=512, epochs=1,
+    worlds=256,
+)  # fmt: skip
 """Seconds instead of minutes: for a first look, and for tests."""
 
 
