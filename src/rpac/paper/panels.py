@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rpac.paper.study import Study
+from rpac.paper.study import MATCHED, Study
 from rpac.plots import blank_figure
 
 _STYLE = {
@@ -32,8 +32,7 @@ def panels(study: Study) -> Any:
     Budgets fall from left to right, as in the paper: privacy grows to the right.
     """
     drawn = [_power, _targets]
-    first = study.rows[0]
-    drawn = [*drawn, _success] if first.success_bound > 0 else [_accuracy, *drawn]
+    drawn = [*drawn, _success] if study.of_means else [_accuracy, *drawn]
     rows = len(study.secrets)
     figure = blank_figure(figsize=(15.0, 4.4 * rows), layout="constrained")
     for line, secret in zip(figure.subplots(rows, 3, squeeze=False), study.secrets, strict=True):
@@ -74,7 +73,7 @@ def _accuracy(axes: Any, study: Study, secret: str) -> None:
 def _power(axes: Any, study: Study, secret: str) -> None:
     _lines(axes, study, secret, "power", skip=("labels",))
     axes.set(ylabel="noise power E|B|$^2$", yscale="log")
-    if study.rows[0].success_bound > 0:
+    if study.of_means:
         axes.set_xscale("log")
     _printed(axes, study, secret, "power")
 
@@ -84,7 +83,7 @@ def _targets(axes: Any, study: Study, secret: str) -> None:
     entropy = next(row.entropy for row in study.rows if row.secret == secret)
     ends: list[float] = []
     for method, (color, mark), x, bound in _each(study, secret, "certified"):
-        if method in ("labels", "success-rate", "dp"):
+        if method in (*MATCHED, "labels"):
             continue
         lower = np.array(study.column(secret, method, "attack"))[np.argsort(
             study.column(secret, method, "budget"))]  # fmt: skip

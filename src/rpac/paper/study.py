@@ -169,6 +169,11 @@ class Study:
         return [getattr(r, name) for r in same]
 
     @property
+    def of_means(self) -> bool:
+        """Whether the secret is who is in a sample; else it is the record behind logits."""
+        return self.rows[0].success_bound > 0
+
+    @property
     def secrets(self) -> list[str]:
         """Return the secrets, in the order of the rows."""
         return list(dict.fromkeys(row.secret for row in self.rows))

@@ -48,7 +48,7 @@ def markdown(study: Study) -> str:
     for secret in study.secrets:
         rows = [row for row in study.rows if row.secret == secret]
         lines += ["", f"## Secret: {secret} ({rows[0].entropy:.4g} nats)", ""]
-        lines += _table(_MEANS if rows[0].success_bound > 0 else _LOGITS, _in_order(rows))
+        lines += _table(_MEANS if study.of_means else _LOGITS, _in_order(rows))
     lines += ["", "## Printed rows", "", f"{count_text(study.verdicts)}.", ""]
     bad = [row for row in _printed(study) if row["verdict"] == "incompatible"]
     if bad:
@@ -62,7 +62,7 @@ def summary(study: Study) -> str:
 
     shown = ("equilibrium", "auto-pac", "sr-pac", "dp", "labels")
     rows = [r for r in study.rows if r.method in shown and r.secret == study.secrets[0]]
-    columns = _MEANS if rows[0].success_bound > 0 else _LOGITS
+    columns = _MEANS if study.of_means else _LOGITS
     body = [[_short(row.cells()[name]) for name in columns] for row in _in_order(rows)]
     return _show.columns([_HEADS.get(name, name) for name in columns], body)
 
