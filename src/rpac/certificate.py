@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, final
@@ -121,7 +121,16 @@ class Certificate:
         return publish(json.loads(self.to_json()), indent=1) + "\n"
 
     def _body(self) -> Json:
-        return {"statement": self.statement} | {name: getattr(self, name) for name in _FIELDS}
+        return {"statement": self.statement} | self.fields()
+
+    def fields(self) -> Json:
+        """Return all that it says, in plain JSON: what the books keep, whose hashes seal it."""
+        return {name: getattr(self, name) for name in _FIELDS} | {"not_covered": [*self.not_covered]}
+
+    @classmethod
+    def of(cls, said: Json) -> Certificate:
+        """Return the certificate with these fields."""
+        return cls(**said | {"not_covered": tuple(said.get("not_covered", ()))})
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -132,8 +141,7 @@ class Certificate:
         """
         try:
             body = json.loads(text)
-            made = cls(**{k: v for k, v in body.items() if k in _FIELDS})
-            made = replace(made, not_covered=tuple(made.not_covered))
+            made = cls.of({k: v for k, v in body.items() if k in _FIELDS})
             same = made.schema == SCHEMA and text in (made.to_json(), made._page())
         except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
             same = False

@@ -70,7 +70,7 @@ def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> 
 def written(revealed: Json, made: Certificate) -> Json:
     """Return an answer in plain JSON, with its certificate: what the books keep."""
     plain = {name: numbers.tolist() for name, numbers in revealed.items()}
-    return plain | {"certificate": made.to_json()}
+    return plain | {"certificate": made.fields()}
 
 
 def reveal(
@@ -104,5 +104,5 @@ def retried(outputs: Outputs, receipt: Receipt | None) -> Release | None:
     """Return the release that a receipt stores; None without one."""
     if receipt is None:
         return None
-    made = Certificate.from_json(receipt.answer["certificate"])
+    made = Certificate.of(receipt.answer["certificate"])
     return reveal(outputs, receipt.answer, made, receipt)
