@@ -219,7 +219,8 @@ def test_a_state_that_was_changed_is_refused(ledger, folder):
     store = f"{folder}/session"
     session = Session(SOURCE, 2.0, ledger, store=store)
     with ledger._store.exclusive():
-        ledger._store.keep_state(session.id, np.log(np.full(16, 1 / 16)).tobytes()[::-1])
+        wrong = np.log(np.full(16, 1 / 16)).tobytes()[::-1]
+        ledger._store.put(ledger._store.account("session", session.id), state=wrong)
     with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
         Session(SOURCE, 2.0, ledger, store=store)
 
@@ -232,8 +233,7 @@ def test_a_state_rolled_back_with_its_seals_is_found(ledger, folder):
     session.ask(TWO, 0.3)
     with ledger._store.exclusive():
         old = ledger._store.account("session", session.id)
-        ledger._store.put(old._replace(note=sha256(prior).hexdigest()))
-        ledger._store.keep_state(session.id, prior)
+        ledger._store.put(old._replace(note=sha256(prior).hexdigest()), state=prior)
     with pytest.raises(rpac.LedgerError, match="accounts that differ from the sum of the entries"):
         Session(SOURCE, 2.0, ledger, store=store)
 

@@ -141,10 +141,9 @@ class Ledger:
                 "session": line.session, "answer": answer,
             }  # fmt: skip
             if line.session:
-                self._store.keep_state(line.session, state)
                 mark = body["state"] = sha256(state).hexdigest()
                 accounts = [a._replace(note=mark) if a.kind == "session" else a for a in accounts]
-            self._store.put(*accounts)
+            self._store.put(*accounts, state=state)
             return body
 
         return self._receipt(self.record("spend", change, key, request))
@@ -160,8 +159,10 @@ class Ledger:
         Raises:
             InputError: If the key was used for another request.
         """
+        if key is None:
+            return None
         with self._store.reading():
-            entry = None if key is None else self._entry_of(key, request)
+            entry = self._entry_of(key, request)
         if entry is None:
             return None
         self._remember(entry["seq"], entry["hash"])
@@ -323,7 +324,7 @@ class Ledger:
                     "Use the same source; ask about a given secret in one rpac.Session.",
                 )
             note = line.secret if old.kind == "version" else old.note
-            charged.append(old._replace(spent=old.spent + nano, note=note))
+            charged.append(Account(old.kind, old.name, old.cap, old.spent + nano, note))
         return charged
 
     def record(

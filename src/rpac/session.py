@@ -319,8 +319,7 @@ def _open(ledger: Ledger, session: str, cap: int, state: bytes) -> None:
     mark = sha256(state).hexdigest()
 
     def change() -> Json:
-        ledger._store.put(Account("session", session, cap, 0, mark))
-        ledger._store.keep_state(session, state)
+        ledger._store.put(Account("session", session, cap, 0, mark), state=state)
         return {"session": session, "cap": cap, "state": mark}
 
     ledger.record("session", change)
@@ -329,7 +328,7 @@ def _open(ledger: Ledger, session: str, cap: int, state: bytes) -> None:
 def _load(ledger: Ledger, session: str) -> tuple[bytes, int, int]:
     """Return (state, spent, cap) of an open session."""
     with ledger._store.reading():
-        rows = ledger._store.rows("SELECT state FROM rpac_sessions WHERE id = ?", session)
+        rows = ledger._store.rows("SELECT state FROM rpac_accounts WHERE kind = 'session' AND name = ?", session)
         account = ledger._store.account("session", session)
     state = bytes(rows[0][0]) if rows else b""
     if not state or sha256(state).hexdigest() != account.note:
@@ -342,7 +341,6 @@ def _load(ledger: Ledger, session: str) -> tuple[bytes, int, int]:
 def _close(ledger: Ledger, session: str) -> None:
     def change() -> Json:
         ledger._store.put(ledger._store.account("session", session)._replace(note="closed"))
-        ledger._store.keep_state(session, b"")
         return {"session": session}
 
     ledger.record("close", change)

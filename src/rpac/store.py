@@ -23,9 +23,10 @@ CREATE TABLE IF NOT EXISTS rpac_entries (
 CREATE UNIQUE INDEX IF NOT EXISTS rpac_keys ON rpac_entries (key) WHERE key IS NOT NULL;
 CREATE TABLE IF NOT EXISTS rpac_accounts (
     kind TEXT NOT NULL, name TEXT NOT NULL, cap {int}, spent {int} NOT NULL, note TEXT NOT NULL,
-    seal TEXT NOT NULL, PRIMARY KEY (kind, name), CHECK (spent BETWEEN 0 AND coalesce(cap, spent)));
-CREATE TABLE IF NOT EXISTS rpac_sessions (id TEXT PRIMARY KEY, state {bytes} NOT NULL)
+    seal TEXT NOT NULL, state {bytes} NOT NULL, PRIMARY KEY (kind, name),
+    CHECK (spent BETWEEN 0 AND coalesce(cap, spent)))
 """
+_ROW = "(?, ?, ?, ?, ?, ?, ?)"
 
 
 class Store(ABC):
@@ -147,22 +148,17 @@ class Store(ABC):
         """Return one account."""
         return self.accounts([(kind, name)])[0]
 
-    def put(self, *accounts: Account) -> None:
-        """Write accounts."""
+    def put(self, *accounts: Account, state: bytes = b"") -> None:
+        """Write accounts; that of a session with its state, which is empty once it is closed."""
         self.rows(
-            f"INSERT INTO rpac_accounts VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * len(accounts))} "
+            f"INSERT INTO rpac_accounts VALUES {', '.join([_ROW] * len(accounts))} "
             "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
-            "note = excluded.note, seal = excluded.seal",
-            *(v for a in accounts for v in (*a, a.seal)),
+            "note = excluded.note, seal = excluded.seal, state = excluded.state",
+            *(v for a in accounts for v in (*a, a.seal, state if a.kind == "session" else b"")),
         )
+        if not self.known.keys() >= {a[:2] for a in accounts}:
+            self.known.pop("lines", None)
         self.known |= {a[:2]: a for a in accounts}
-
-    def keep_state(self, session: str, state: bytes) -> None:
-        """Write the state of a session; empty once it is closed."""
-        self.rows(
-            "INSERT INTO rpac_sessions (id, state) VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
-            "SET state = excluded.state", session, state
-        )  # fmt: skip
 
     def entry(self, seq: int) -> tuple[int, str, str]:
         """Return (number, body, hash) of an entry."""
@@ -174,7 +170,9 @@ class Store(ABC):
 
     def lines(self) -> int:
         """Return how many accounts there are."""
-        return int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
+        if "lines" not in self.known:
+            self.known["lines"] = self.rows("SELECT count(*) FROM rpac_accounts")[0][0]
+        return int(self.known["lines"])
 
 
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()
