@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, final
@@ -121,16 +121,7 @@ class Certificate:
         return publish(json.loads(self.to_json()), indent=1) + "\n"
 
     def _body(self) -> Json:
-        return {"statement": self.statement} | self.fields()
-
-    def fields(self) -> Json:
-        """Return all that it says, in plain JSON: what the books keep, whose hashes seal it."""
-        return {name: getattr(self, name) for name in _FIELDS} | {"not_covered": [*self.not_covered]}
-
-    @classmethod
-    def of(cls, said: Json) -> Certificate:
-        """Return the certificate with these fields."""
-        return cls(**said | {"not_covered": tuple(said.get("not_covered", ()))})
+        return {"statement": self.statement} | {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -141,7 +132,8 @@ class Certificate:
         """
         try:
             body = json.loads(text)
-            made = cls.of({k: v for k, v in body.items() if k in _FIELDS})
+            made = cls(**{k: v for k, v in body.items() if k in _FIELDS})
+            made = replace(made, not_covered=tuple(made.not_covered))
             same = made.schema == SCHEMA and text in (made.to_json(), made._page())
         except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
             same = False
