@@ -24,7 +24,7 @@ class Anchor:
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
-        self._seen: tuple[bytes, tuple[int, str]] = b"", (-1, "")  # the last content, and its head
+        self._heads: dict[bytes, tuple[int, str]] = {}  # of the slots as last seen: parsed once
 
     def read(self) -> tuple[int, str] | None:
         """Return the latest head; None if there is no anchor."""
@@ -52,29 +52,27 @@ class Anchor:
             fcntl.flock(file, fcntl.LOCK_EX)
             content = os.pread(file, 2 * _SLOT, 0)
             if not content.strip(b"\0"):
-                content = bytes(2 * _SLOT)
-                os.pwrite(file, content, 0)
+                os.pwrite(file, bytes(2 * _SLOT), 0)
             elif self._latest(content)[0] >= seq:
                 return
             text = f"{seq} {head}"
             line = f"{text} {sha256(text.encode()).hexdigest()}\n".encode().ljust(_SLOT)
             os.pwrite(file, line, _SLOT * (seq % 2))
-            after = content[:_SLOT] + line if seq % 2 else line + content[_SLOT:]
-            self._seen = after, (seq, head)
+            self._heads[line] = seq, head
             if seq % _SYNC == 0:
                 os.fdatasync(file)
         finally:
             os.close(file)
 
     def _latest(self, content: bytes) -> tuple[int, str]:
-        if content == self._seen[0]:
-            return self._seen[1]
-        found = []
-        for slot in (content[:_SLOT], content[_SLOT:]):
-            words = slot.decode("ascii", "replace").split()
-            if len(words) == 3 and words[2] == sha256(" ".join(words[:2]).encode()).hexdigest():
-                found.append((int(words[0]), words[1]))
-        if not found:
+        slots, seen = (content[:_SLOT], content[_SLOT:]), self._heads
+        self._heads = {slot: head for slot in slots if (head := seen.get(slot) or _head_in(slot))}
+        if not self._heads:
             raise refuse("an anchor with a head", "a damaged one", "Restore it.", LedgerError)
-        self._seen = content, max(found)
-        return self._seen[1]
+        return max(self._heads.values())
+
+
+def _head_in(slot: bytes) -> tuple[int, str] | None:
+    words = slot.decode("ascii", "replace").split()
+    whole = len(words) == 3 and words[2] == sha256(" ".join(words[:2]).encode()).hexdigest()
+    return (int(words[0]), words[1]) if whole else None
