@@ -104,7 +104,7 @@ class Account(NamedTuple):
 
 
 def chain_hash(*parts: Any) -> str:
-    """Return the SHA-256 of some parts, kept apart: literals end by themselves, the last is text."""
+    """Return the SHA-256 of some parts, kept apart: literals end by themselves, text is last."""
     return sha256(f"{ascii(parts[:-1])}{parts[-1]}".encode()).hexdigest()
 
 

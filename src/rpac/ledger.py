@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from copy import copy
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
@@ -128,9 +128,6 @@ class Ledger:
             BudgetSpent: If the charge does not fit; the message says what is left.
         """
         nano = math.ceil(books.exact_nano(charge))
-        known = self.find(key, request)
-        if known is not None:
-            return known
 
         def change() -> Json:
             accounts = self._accounts(nano, line)
@@ -146,7 +143,7 @@ class Ledger:
             self._store.put(*accounts, state=state)
             return body
 
-        return self._receipt(self.record("spend", change, key, request))
+        return self.find(key, request) or self._receipt(self.record("spend", change, key, request))
 
     def check(self, charge: Any, line: Line = Line()) -> None:  # noqa: B008
         """Raise what `spend` would raise for this charge now; nothing is written."""
@@ -343,7 +340,7 @@ class Ledger:
 
     def _append(self, kind: str, body: Json, head: tuple[int, str], key: str | None) -> Json:
         lines, total = self._store.lines(), self._store.account("ledger", "").spent
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
         text = publish({"kind": kind, "at": now, "lines": lines, "total": total} | body)
         seq = head[0] + 1
         own = books.chain_hash(seq, head[1], text)

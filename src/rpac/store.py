@@ -38,7 +38,7 @@ class Store(ABC):
     """
 
     failures: tuple[type[Exception], ...] = (OSError,)
-    turn: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    turn: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     """Wait for a turn, where the database does not see to fairness itself."""
     version: Callable[[], Any] = object
     """Return what stays the same until somebody else writes; unique where it cannot tell."""
@@ -117,7 +117,7 @@ class Store(ABC):
 
         What the last one read or wrote is `known` in this one, if nobody else has written since.
         """
-        with self.reading(), self.turn():
+        with self.reading(), self.turn:
             self.begin()
             try:
                 (before, memory), self._memory = self._memory, (None, {})
@@ -142,7 +142,7 @@ class Store(ABC):
         self.known |= {(row[0], row[1]): Account(*row[:5]) for row in rows}
         if any(self.known[row[0], row[1]].seal != row[5] for row in rows):
             raise damaged("a balance that was changed")
-        return [self.known.get(name, Account(*name, None, 0, "")) for name in names]
+        return [self.known.get(name) or Account(*name, None, 0, "") for name in names]
 
     def account(self, kind: str, name: str) -> Account:
         """Return one account."""
@@ -154,7 +154,7 @@ class Store(ABC):
             f"INSERT INTO rpac_accounts VALUES {', '.join([_ROW] * len(accounts))} "
             "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
             "note = excluded.note, seal = excluded.seal, state = excluded.state",
-            *(v for a in accounts for v in (*a, a.seal, state if a.kind == "session" else b"")),
+            *[v for a in accounts for v in (*a, a.seal, state if a.kind == "session" else b"")],
         )
         if not self.known.keys() >= {a[:2] for a in accounts}:
             self.known.pop("lines", None)
@@ -194,8 +194,8 @@ class SqliteStore(Store):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
-        self._path, self._turns = str(path), Turns(f"{path}.lock")
-        self.turn = self._turns.turn
+        self._path = str(path)
+        self.turn = self._turns = Turns(f"{path}.lock")
 
     def connect(self) -> None:
         """Open the file."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import final
 
@@ -24,16 +23,14 @@ class Turns:
     def __init__(self, path: str | Path) -> None:
         self._path, self._file, self._pid = path, -1, -1
 
-    @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Wait for a turn; hold it while the block runs."""
         with contextlib.suppress(OSError):
             self._wait()
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def __exit__(self, *exc: object) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
 
     def _wait(self) -> None:
         if self._pid != os.getpid():
