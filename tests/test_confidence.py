@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from rpac import InputError
+from rpac import InputError, confidence
 from rpac.confidence import lower_mean, upper_mean
 
 LAWS = {
@@ -34,11 +34,50 @@ def test_it_is_not_vacuous():
 
 
 def test_a_constant_and_the_ceiling():
-    assert upper_mean(np.full(10, 0.5), 0.0, 1.0, 0.1) == 1.0
+    # Ten times 0.5 is compatible, at 0.1, with 1 in one draw of five: a mean of 0.6.
+    assert 0.6 < upper_mean(np.full(10, 0.5), 0.0, 1.0, 0.1) < 0.65
     assert upper_mean(np.full(10**6, 0.5), 0.0, 1.0, 0.1) < 0.50001
+    assert upper_mean(np.full(2, 0.5), 0.0, 1.0, 1e-6) == 1.0
+    assert lower_mean(np.full(2, 0.5), 0.5, 0.5, 1e-6) == 0.5
+
+
+def test_it_is_never_wider_than_empirical_bernstein():
+    for name, (draw, _) in LAWS.items():
+        for n in (50, 1_000, 200_000):
+            x, log_term = draw(np.random.default_rng(3), n), np.log(2 / 1e-6)
+            bernstein = np.sqrt(2 * x.var(ddof=1) * log_term / n) + 7 * log_term / (3 * (n - 1))
+            assert upper_mean(x, 0.0, 1.0, 1e-6) - x.mean() <= bernstein, name
+            assert x.mean() - lower_mean(x, 0.0, 1.0, 1e-6) <= bernstein, name
+
+
+def test_the_bound_is_about_the_largest_mean_that_the_bet_rules_out():
+    # Every smaller mean is ruled out too, and one a little larger is not.
+    x = np.random.default_rng(4).beta(0.5, 3.0, 5_000)
+    goal = np.log(1e6)
+    stakes = confidence._stakes(x, goal + 1e-6)
+    found = lower_mean(x, 0.0, 1.0, 1e-6)
+    means = np.append(np.linspace(1e-9, found, 20), found + 0.002 * (x.mean() - found))
+    bets = np.minimum(stakes, 0.75 / means[:, None])
+    capital = np.log1p(bets * (x - means[:, None])).sum(axis=1)
+    assert (np.diff(capital) < 0).all()
+    assert capital[-2] >= goal > capital[-1]
+
+
+def test_a_stake_never_sees_its_own_draw():
+    x = np.random.default_rng(5).random(100)
+    other = x.copy()
+    other[60:] = 1.0 - other[60:]
+    same = confidence._stakes(x, 2.0) == confidence._stakes(other, 2.0)
+    assert same[:61].all()
+    assert not same[61:].any()
+
+
+def test_draws_that_drift_upwards_are_bounded_by_their_mean():
+    drifting = np.append(np.tile([0.0, 0.3], 50), np.full(2_000, 0.9))
+    assert lower_mean(drifting, 0.0, 1.0, 0.1) <= drifting.mean()
 
 
 @pytest.mark.parametrize("draws", [[0.5], [0.5, 1.5], [-0.5, 0.5]])
 def test_draws_outside_the_range_are_refused(draws):
     with pytest.raises(InputError, match=r"Expected at least 2 draws in \[0.0, 1.0\]; got"):
-        upper_mean(np.array(draws), 0.0, 1.0, 0.1)
+        lower_mean(np.array(draws), 0.0, 1.0, 0.1)

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest, chi2
 
 import rpac
-from rpac import leakage
+from rpac import joint, leakage
 from rpac.leakage import axis_log_det, grid_kernel, log_det
+from rpac.noise.grid import Laws
+from rpac.noise.lattice import gaussian_law
 from rpac.oracles import problems
 
 
@@ -240,3 +243,64 @@ def test_the_diagonal_alone_is_never_below_the_log_determinant():
             assert axis_log_det(points + 0.1, weights, kernel) > diagonal  # about any other point
             assert not same or diagonal == pytest.approx(whole, rel=1e-4)
     assert axis_log_det(1e9 * points, weights, kernel) == math.inf
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0, 300.0])
+def test_the_mean_length_of_noise_is_never_overstated(scale):
+    law = gaussian_law(scale)
+    kernel = grid_kernel(Laws((law, law)))
+    squares = np.square(law.offsets / scale)
+    _, claimed, most = kernel.lengths(np.zeros((1, 2)))
+    kept = np.minimum(squares[:, None] + squares, most)
+    truth = float(law.weights @ kept @ law.weights)
+    assert claimed <= truth < claimed + 1.02 * leakage.TAIL
+    assert most < 45  # so that the stakes of the bound stay large
+
+
+@pytest.mark.parametrize("rank", [2, 10, 100])
+def test_the_mean_length_of_ideal_noise_is_never_overstated(rank):
+    kernel = leakage.ideal_kernel(rpac.GaussianNoise(np.eye(rank)))
+    _, claimed, most = kernel.lengths(np.zeros((1, rank)))
+    # E (L - l)+ of a chi-square, by its densities of rank and rank + 2 degrees of freedom.
+    lost = rank * chi2.sf(most, rank + 2) - most * chi2.sf(most, rank)
+    assert claimed <= rank - lost < claimed + 1.02 * leakage.TAIL
+
+
+LENGTH = 4.0 - 4.0 * chi2.sf(40, 6) + 40 * chi2.sf(40, 4)
+"""Mean of a chi-square of 4 degrees of freedom, clipped at 40."""
+DEFICITS = {
+    "explained": (lambda s, h, chance: 0.2 * s + 0.5 * h + 0.1 * chance, 0.2 * LENGTH + 0.77),
+    "against": (lambda s, h, chance: 20.0 - 0.3 * s + h, 21.5 - 0.3 * LENGTH),
+    "unrelated": (lambda s, h, chance: chance, 0.2),
+    "shared": (lambda s, h, chance: chance * s, 0.2 * LENGTH),
+}
+
+
+@pytest.mark.parametrize("how", DEFICITS)
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_the_bound_on_deficits_holds_however_they_go_with_what_is_known(how, spread):
+    rng, misses, runs, n = np.random.default_rng(0), 0, 600, 320
+    made, truth = DEFICITS[how]
+    limits = np.array([[LENGTH - 1e-4, -1.5], [40.0, -1.0]])
+    for _ in range(runs):
+        lengths = np.minimum(rng.chisquare(4, n), 40.0)
+        heights = 1.5 + spread * (rng.random(n) - 0.5)
+        deficits = made(lengths, heights, rng.exponential(0.2, n))
+        known = np.stack([lengths, -heights], axis=1)
+        misses += joint.least_deficit(deficits, known, limits, 0.1) > truth
+    assert binomtest(misses, runs, 0.1, "greater").pvalue > 1e-3
+
+
+def test_what_is_known_of_noise_and_worlds_explains_most_of_the_variance(monkeypatch):
+    outputs = rpac.Outputs(np.random.default_rng(1).normal(size=(100, 6)))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 2.0, "auto-pac"))
+    shares, real = [], joint.known_slopes
+
+    def spy(deficits, known):
+        slopes = real(deficits, known)
+        shares.append((deficits - known @ slopes).var() / deficits.var())
+        return slopes
+
+    monkeypatch.setattr(joint, "known_slopes", spy)
+    rpac.certify(outputs, law, draws=50_000)
+    assert shares[0] < 0.5

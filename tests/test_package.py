@@ -59,7 +59,7 @@ def test_the_trusted_core_is_small():
     assert sum(lines[name] for name in TRUSTED) <= 1_000
     assert sum(lines[name] for name in STORES) <= 265
     assert sum(lines[name] for name in TRUSTED + BOOKS) <= 1_800
-    assert sum(lines.values()) <= 2_230
+    assert sum(lines.values()) <= 2_260
 
 
 def test_the_trusted_core_is_the_one_whose_coverage_is_demanded():

@@ -36,11 +36,41 @@ def table_bound(
     deficits = log_posterior_loss(
         codes, weights, noise, worlds, noise.at(system_uniforms(n, len(noise.steps)))
     )
-    pilot = max(2, n // 16)
-    cap = float(deficits[:pilot].max())
-    remains = lower_mean(np.minimum(deficits[pilot:], cap), 0.0, cap, delta)
+    surprise, whole = -np.log(weights), entropy(weights)
+    limits = np.array([[whole], [surprise.max()]])
+    remains = least_deficit(deficits, surprise[worlds, None], limits, delta)
     rounding = ROUNDING * (1 + codes.shape[1] + codes.shape[0])
-    return entropy(weights) - max(remains, 0.0) + rounding, -np.log(weights)[worlds] - deficits
+    return whole - remains + rounding, surprise[worlds] - deficits
+
+
+def least_deficit(deficits: Floats, known: Floats, limits: Floats, delta: float) -> float:
+    """Return a lower bound of the mean of (n,) non-negative deficits.
+
+    Only what known numbers do not explain is left to chance. Clipping from above only lowers the
+    mean. Slopes and clip come from pilot draws, which the bound leaves out.
+
+    Args:
+        deficits: (n,) independent draws.
+        known: (n, k) numbers that came with each draw.
+        limits: (2, k) lower bounds of their means, and the largest values they can take.
+        delta: Probability of error.
+    """
+    pilot, (means, most) = max(2, len(deficits) // 16), limits
+    slopes = known_slopes(deficits[:pilot], known[:pilot])
+    rest = deficits - (known - means) @ slopes
+    low = -float((most - means) @ slopes)
+    cap = max(low, float(rest[:pilot].max()))
+    return max(0.0, lower_mean(np.minimum(rest[pilot:], cap), low, cap, delta))
+
+
+def known_slopes(deficits: Floats, known: Floats) -> Floats:
+    """Return slopes of deficits on known numbers, (k,), that leave little variance.
+
+    Not negative, because means are bounded from below only; at most 1, so that rounding stays
+    rounding where a known number hardly varies.
+    """
+    fit = np.linalg.lstsq(known - known.mean(axis=0), deficits - deficits.mean(), rcond=None)
+    return np.asarray(np.clip(fit[0], 0.0, 1.0))
 
 
 def log_posterior_loss(

@@ -18,7 +18,7 @@ from rpac._checks import refuse
 from rpac._types import Floats, Ints
 from rpac.confidence import lower_mean, upper_mean
 from rpac.density import lattice_densities, open_densities
-from rpac.joint import ROUNDING, centred, entropy, table_bound
+from rpac.joint import ROUNDING, centred, entropy, least_deficit, table_bound
 from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, Laws
@@ -32,6 +32,8 @@ LOSS_ERROR = 1e-9
 """Added per axis where a sum is taken by FFT."""
 MERGED = 1e-7
 """Total weight of the worlds that the Monte-Carlo bound merges; fixed in advance."""
+TAIL = 1e-4
+"""Most that E|B|^2 loses where |B|^2 is clipped."""
 FLOOR = 0.01
 """Share of the prior in the decoder behind a lower bound; it keeps log posteriors bounded."""
 _EPS = float(np.finfo(float).eps)
@@ -75,6 +77,16 @@ class Kernel:
     excess: float
     log_theta: float
     draw: Callable[[int], Floats]
+
+    def lengths(self, noise: Floats) -> tuple[Floats, float, float]:
+        """Return min(|b|^2, most) of (n, r) noise, a lower bound of its mean, and `most`.
+
+        E(|B|^2 - most)+ <= (4 / e) E exp((|B|^2 - most) / 4), E exp(|B|^2 / 4) <= 2^(r / 2) for
+        Gaussians on grids too, and `most` makes this `TAIL`.
+        """
+        most = 2.0 * self.variances.size * math.log(2.0) + 4.0 * math.log(4.0 / math.e / TAIL)
+        squares = np.einsum("nr,nr->n", noise, noise)
+        return np.minimum(squares, most), float(self.variances.sum()) - 1.01 * TAIL, most
 
 
 def ideal_kernel(noise: GaussianNoise) -> Kernel:
@@ -169,8 +181,7 @@ def lattice_leakage(codes: Ints, weights: Floats, axis: LatticeNoise) -> float:
 
 def _sum_rounding(worlds: int, leakage: float, axis: LatticeNoise) -> float:
     """Return a bound on the float64 error of `lattice_leakage`: masses are sums over worlds."""
-    error = np.finfo(float).eps * (worlds + 100) * (1.0 + leakage + 2.0 * axis.entropy)
-    return ROUNDING + float(error)
+    return ROUNDING + _EPS * (worlds + 100) * (1.0 + leakage + 2.0 * axis.entropy)
 
 
 def label_leakage(weights: Floats, channel: LabelChannel) -> Evidence:
@@ -192,19 +203,18 @@ def ideal_leakage(
     points: Floats, weights: Floats, noise: GaussianNoise, *, delta: float, draws: int | None
 ) -> Evidence:
     """Return the evidence for (m, r) worlds under ideal Gaussian noise of unit scale."""
-    rows, p = distinct(points, weights)
-    return _kernel_evidence(rows, p, ideal_kernel(noise), delta, draws)
+    return _kernel_evidence(points, weights, ideal_kernel(noise), delta, draws)
 
 
 def grid_leakage(
     codes: Ints, weights: Floats, noise: GridNoise, *, delta: float, draws: int | None
 ) -> Evidence:
     """Return the evidence for (m, r) integer worlds under the noise that is really released."""
+    if noise.gaussian and len(noise.steps) > 1:
+        points = centred(codes, weights) / noise.scales
+        return _kernel_evidence(points, weights, grid_kernel(noise.laws), delta, draws)
     rows, p = distinct(codes, weights)
     proved = {"entropy": entropy(p) + ROUNDING}
-    if noise.gaussian and len(noise.steps) > 1:
-        points = centred(rows, p) / noise.scales
-        return _kernel_evidence(points, p, grid_kernel(noise.laws), delta, draws)
     each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
     errors = [_sum_rounding(p.size, mi, axis) for mi, axis in zip(each, noise.axes, strict=True)]
     proved["exact sum"] = sum(each) + sum(errors)  # an upper bound for several axes
@@ -231,15 +241,15 @@ def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise, h: float) -> 
 
 
 def default_draws(worlds: int) -> int:
-    """Return how many judging draws a certificate makes unless told: about a second's worth."""
-    return int(np.clip(4e7 // worlds, 20_000, 4_000_000))
+    """Return how many judging draws a certificate makes unless told: a second's worth or more."""
+    return int(np.clip(4e7 // worlds, 50_000, 4_000_000))
 
 
 def _kernel_evidence(
     points: Floats, weights: Floats, kernel: Kernel, delta: float, draws: int | None
 ) -> Evidence:
     """Return every bound for Gaussian kernels; `draws=0` leaves out the statistical one."""
-    points = points - weights @ points
+    points, weights = distinct(points - weights @ points, weights)
     known = {
         "entropy": entropy(weights) + ROUNDING,
         "log-det": log_det(points, weights, kernel),
@@ -258,25 +268,27 @@ def _sampled(
     """Return (pairwise bound, Monte-Carlo upper bound, lower bound, density draws).
 
     Noise comes in pairs +-b. A world's mean over a pair lies below its height, so the deficit
-    D = height - mean is non-negative, and clipping it from above only raises the bound
-    E[height] - E[D]. Deficits are of the order of the leakage, and so is the interval.
+    D = height - mean is non-negative. Deficits are of the order of the leakage, and so is the
+    interval of the bound E[height] - E[D].
     """
     main, merge = _merge_tail(weights)
     p = weights[main] / weights[main].sum()
     mixture = MixtureReference(points[main], p)
     heights = mixture.heights() if p.size <= _MOST_HEIGHTS else -np.log(p)
     worlds = look_up(integer_table(p), system_uniforms(draws))
-    plus, minus = mixture.densities(worlds, kernel.draw(draws))
+    noise = kernel.draw(draws)
+    plus, minus = mixture.densities(worlds, noise)
     deficits = np.maximum(heights[worlds] - 0.5 * (plus + minus), 0.0)
-    pilot = max(2, draws // 16)
-    cap = float(deficits[:pilot].max())  # chosen on draws that the bound then leaves out
+    lengths, mean_length, most = kernel.lengths(noise)
+    known = np.stack([lengths, -heights[worlds]], axis=1)
+    limits = np.array([[mean_length, -(p @ heights)], [most, -heights.min()]])
     base = float(p @ heights) + kernel.excess + 2 * mixture.rounding + ROUNDING
-    deficit = lower_mean(np.minimum(deficits[pilot:], cap), 0.0, cap, delta)
+    sampled = base - least_deficit(deficits, known, limits, delta)
     # A floored posterior is a decoder, and a decoder's log score is a lower bound.
     score = 0.5 * (_floored(plus[:_MOST_SCORES]) + _floored(minus[:_MOST_SCORES]))
     low = lower_mean(score, math.log(FLOOR), float(-np.log(p.min())) + 1e-9, delta)
     low = max(0.0, weights[main].sum() * (low - mixture.rounding))
-    return merge(base), merge(base - max(deficit, 0.0)), low, plus[:_MOST_SCORES]
+    return merge(base), merge(sampled), low, plus[:_MOST_SCORES]
 
 
 def _floored(densities: Floats) -> Floats:

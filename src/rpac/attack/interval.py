@@ -1,23 +1,13 @@
-"""Limits for what attacks achieve: sharp, and valid for every law. Not part of any certificate.
-
-A mean's limits come from a bet against every smaller (larger) mean: with stakes that look back
-only, the gambler's capital prod(1 + stake_t (x_t - mean)) is a martingale, and passes 1 / delta
-with probability at most delta. At the small leakages that audits look for, such limits are
-several times closer than those of `rpac.confidence`, which pay for the whole range.
-"""
+"""Limits for what attacks achieve: sharp, and valid for every law. Not part of any certificate."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rpac._checks import refuse
 from rpac._types import Floats
-
-_MOST_STAKE = 0.75
-"""Share of the capital that one bet may lose at most."""
+from rpac.confidence import lower_mean, upper_mean
 
 
 def mean_limits(draws: Floats, low: float, high: float, delta: float) -> tuple[float, float]:
@@ -29,28 +19,7 @@ def mean_limits(draws: Floats, low: float, high: float, delta: float) -> tuple[f
         high: Largest value, likewise.
         delta: Probability of error, in (0, 1).
     """
-    x = np.asarray(draws, np.float64)
-    if x.size < 2 or not (x.min() >= low - 1e-9 and x.max() <= high + 1e-9):
-        raise refuse(f"at least 2 draws in [{low}, {high}]", f"{x.size} draws", "Clip them first.")
-    unit = np.clip((x - low) / (high - low), 0.0, 1.0)
-    floor, ceiling = _least_mean(unit, delta / 2), 1.0 - _least_mean(1.0 - unit, delta / 2)
-    return low + (high - low) * floor, low + (high - low) * ceiling
-
-
-def _least_mean(x: Floats, delta: float) -> float:
-    """Return the least mean of (n,) draws on [0, 1] that the bet does not rule out."""
-    before = np.arange(1, x.size + 1)
-    mean = (0.5 + np.cumsum(x)) / (before + 1)
-    spread = (1e-4 + np.cumsum(np.square(x - mean))) / (before + 1)
-    past = np.concatenate([[0.25], spread[:-1]])  # the bet on a draw never sees it
-    stakes = np.sqrt(2.0 * math.log(1.0 / delta) / (x.size * past))
-    goal, low, high = math.log(1.0 / delta), 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        bet = np.minimum(stakes, _MOST_STAKE / middle)
-        ruled_out = float(np.log1p(bet * (x - middle)).sum()) >= goal
-        low, high = (middle, high) if ruled_out else (low, middle)
-    return low
+    return lower_mean(draws, low, high, delta / 2), upper_mean(draws, low, high, delta / 2)
 
 
 def clopper_pearson(hits: ArrayLike, trials: ArrayLike, delta: float) -> tuple[Floats, Floats]:

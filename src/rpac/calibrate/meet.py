@@ -13,6 +13,7 @@ import numpy as np
 
 from rpac._types import Floats
 from rpac.certificate import code_box
+from rpac.joint import known_slopes
 from rpac.leakage import (
     box_bound,
     default_draws,
@@ -33,6 +34,8 @@ from rpac.reference.mixture import MixtureReference
 DELTA = 5e-7
 """Error that the search plans for: the first attempt at the default confidence."""
 _OPEN_MARGIN = 0.97
+_FIRST_LOOK = 4
+"""A search begins with one draw in so many: the last steps need them all, the first do not."""
 
 
 def proved_bound(outputs: Outputs, noise: GaussianNoise) -> float:
@@ -52,28 +55,35 @@ def proved_bound(outputs: Outputs, noise: GaussianNoise) -> float:
     return min(judged, box_bound(law, box))
 
 
-def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int) -> float:
+def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int, share: int = 1) -> float:
     """Return what a certificate of finite worlds will very likely say at most.
 
     The mean comes from draws of its own; its error, the certificate's interval and the
     certificate's own scatter (three standard errors together) are added. The ideal and the
     tabulated law must both stay below.
+
+    Args:
+        outputs: Finite worlds.
+        noise: To be judged.
+        seed: Study randomness.
+        share: For a first look: the mean comes from one draw in so many, its error left as it is.
     """
     law = tabulate(outputs, noise)
-    codes, p = distinct(law.encode(outputs.values), outputs.weights)
     if len(law.axes) == 1:
         return proved_bound(outputs, noise)
+    rows, p = distinct(outputs.values, outputs.weights)  # in one order whatever the scale, so
+    codes = law.encode(rows)  # that equal draws pick equal worlds and errors cancel along it
     ideal = noise.whiten(outputs.values, outputs.center)
-    proved = max(
-        log_det(codes / law.scales, p, grid_kernel(law.laws)),
-        log_det(ideal, outputs.weights, ideal_kernel(noise)),
-    )
-    return min(proved, _sampled_bound(codes / law.scales, p, law, seed))
+    proved = log_det(codes / law.scales, p, grid_kernel(law.laws))
+    # Where the grid brings a few worlds nearer together, the ideal law leaks a little more.
+    nearer = max(0.0, log_det(ideal, outputs.weights, ideal_kernel(noise)) - proved)
+    return nearer + min(proved, _sampled_bound(codes / law.scales, p, law, seed, share))
 
 
-def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int) -> float:
+def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int, share: int) -> float:
     judging = default_draws(len(points))
-    n = int(np.clip(2e7 // len(points), 5_000, 3_000_000))
+    planned = int(np.clip(2e7 // len(points), 10_000, 3_000_000))
+    n = planned // share
     rng = np.random.default_rng(seed)
     mixture = MixtureReference(points - p @ points, p)
     heights = mixture.heights()
@@ -81,11 +91,19 @@ def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int) -> floa
     noise = law.at(study_uniforms(rng, n, len(law.axes))) / law.scales
     plus, minus = mixture.densities(worlds, noise)
     deficits = heights[worlds] - 0.5 * (plus + minus)
-    log_term, sd, most = math.log(2 / DELTA), float(deficits.std()), float(deficits.max())
-    interval = sd * math.sqrt(2 * log_term / judging) + 7 * most * log_term / (3 * judging)
-    scatter = 3.0 * sd * math.sqrt(1 / n + 1 / judging)
-    rounding = 2 * mixture.rounding
-    return float(p @ heights - deficits.mean() + rounding) + interval + scatter
+    kernel, tall = grid_kernel(law.laws), heights[worlds] - p @ heights
+    lengths = kernel.lengths(noise)[0]
+    known = np.stack([lengths, -tall], axis=1)
+    judged = deficits - known @ known_slopes(deficits, known)
+    # Draws of its own may be explained further, by all whose mean is known well enough.
+    square = np.square(tall) - p @ np.square(heights - p @ heights)
+    design = np.column_stack([
+        np.ones(n), np.square(noise) - kernel.variances, tall, square, tall * lengths,
+    ])  # fmt: skip
+    fit = np.linalg.lstsq(design, deficits, rcond=None)[0]
+    interval = float(judged.std()) * math.sqrt(2 * math.log(2 / DELTA) / judging)
+    scatter = 3.0 * math.sqrt((deficits - design @ fit).var() / planned + judged.var() / judging)
+    return float(p @ heights - fit[0] + 2 * mixture.rounding + interval + scatter)
 
 
 def meet_above(outputs: Outputs, noise: GaussianNoise, nats: float) -> GaussianNoise:
@@ -117,11 +135,14 @@ def meet_tightly(
         most: A t at which the noise is no longer wanted; where more is needed, some t above it.
     """
 
-    def gap(t: float) -> float:
-        return expected_bound(outputs, noise.scaled(math.exp(t)), seed) - nats
+    def gap(t: float, share: int = 1) -> float:
+        return expected_bound(outputs, noise.scaled(math.exp(t)), seed, share) - nats
 
-    tolerance = 3e-4 if len(outputs.values) <= 1_000 else 4e-3  # well inside the interval
-    return meet(gap, tolerance * nats, width=1e-3, slope=slope, most=most)
+    tolerance = 3e-4 if len(outputs.values) <= 1_000 else 1e-3  # well inside the interval
+    near = meet(lambda t: gap(t, _FIRST_LOOK), tolerance * nats, width=1e-3, slope=slope, most=most)
+    if near > most:
+        return near
+    return near + meet(lambda t: gap(near + t), tolerance * nats, width=1e-3, slope=slope)
 
 
 def meet(
