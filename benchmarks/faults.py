@@ -220,6 +220,15 @@ FAULTS = [
      RESTART),
     ("the drawn world kept after the close", "session.py",
      "self._world = SealedValue(-1)", "pass", RESTART),
+    ("a bet that sees its own draw", "confidence.py", "np.append(0.25, (spread / count)[:-1])",
+     "(spread / count)", "tests/test_confidence.py::test_a_stake_never_sees_its_own_draw"),
+    ("a mean ruled out too early", "confidence.py", "goal = math.log(1.0 / delta)",
+     "goal = 0.5 * math.log(1.0 / delta)", "tests/test_confidence.py::test_coverage"),
+    ("the mean length of noise overstated", "leakage.py", "- 1.01 * TAIL", "+ 0.5 * TAIL",
+     "tests/test_leakage.py::test_the_mean_length_of_noise_is_never_overstated"),
+    ("deficits clipped from below", "joint.py", "np.minimum(rest[pilot:], cap)",
+     "np.clip(rest[pilot:], np.median(rest), cap)",
+     "tests/test_leakage.py::test_the_bound_on_deficits_holds_however_they_go_with_what_is_known"),
 ]  # fmt: skip
 
 
