@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -9,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpac
+from rpac.certificate import ADVERSARY, NOT_COVERED, SCHEMA
+from rpac.reveal import said
+from rpac.sealed import publish
 
 OUTPUTS = rpac.Outputs([-1.0, 1.0])
 NOISE = rpac.GaussianNoise(1.0)
@@ -148,3 +153,14 @@ def test_faces():
 def test_refusals(call, message):
     with pytest.raises(rpac.InputError, match=message):
         call()
+
+
+def test_the_texts_of_a_schema_never_change():
+    """The books leave out what every certificate of a schema says: other texts are another one."""
+    texts = publish([SCHEMA, ADVERSARY, NOT_COVERED])
+    assert sha256(texts.encode()).hexdigest().startswith("8c36cbbabbbcf065")
+    made = CERTIFICATE
+    assert not {"adversary", "not_covered"} & {*said(made)}
+    assert rpac.Certificate(**json.loads(publish(said(made)))) == made
+    other = replace(made, adversary="somebody else")
+    assert said(other) == said(made) | {"adversary": "somebody else"}

@@ -81,3 +81,16 @@ def test_draws_that_drift_upwards_are_bounded_by_their_mean():
 def test_draws_outside_the_range_are_refused(draws):
     with pytest.raises(InputError, match=r"Expected at least 2 draws in \[0.0, 1.0\]; got"):
         lower_mean(np.array(draws), 0.0, 1.0, 0.1)
+
+
+def test_the_search_comes_to_an_end_where_the_mean_itself_is_all_but_ruled_out():
+    # The log capital at the mean misses this goal by a few units in the last place.
+    x = np.append(np.full(50, 0.1), np.full(3_000, 0.2))
+    assert lower_mean(x, 0.0, 1.0, 4.336020614253033e-05) == pytest.approx(x.mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("limits", [(0.0, np.inf), (-np.inf, 1.0), (0.0, np.nan)])
+def test_an_endless_range_is_refused(limits):
+    for bound in (lower_mean, upper_mean):
+        with pytest.raises(InputError, match="Expected at least 2 draws in"):
+            bound(np.ones(100), *limits, 0.1)

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 import threading
+import time
 from fractions import Fraction
 
 import ledger as long_run  # benchmarks/ledger.py, with smaller counts
@@ -426,9 +427,31 @@ def test_a_fork_in_the_middle_of_a_transaction_leaves_it_whole(folder):
         ledger.verify()
 
 
+def test_turns_are_taken_in_the_order_of_arrival(folder):
+    path, (seen, told) = f"{folder}/lock", os.pipe()
+    turns = Turns(path)
+
+    def come(name):
+        with Turns(path):
+            os.write(told, name)
+
+    with turns:
+        assert os.pread(turns._file, 16, 0) == b""  # nobody else is there: no ticket
+        children = []
+        for ticket, name in enumerate((b"a", b"b"), 1):
+            children.append(long_run.fork(come, name))
+            while os.pread(turns._file, 8, 8) != ticket.to_bytes(8, "little"):
+                time.sleep(0.001)
+    with turns:  # back at once, but after those who wait
+        os.write(told, b"c")
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert os.read(seen, 3) == b"abc"
+    turns.close()
+
+
 def test_a_turn_without_its_file_is_only_unfair(folder):
     turns = Turns(f"{folder}/none/lock")
-    with turns.turn():
+    with turns:
         pass
     turns.close()
 

@@ -257,6 +257,8 @@ def test_a_retry_returns_the_same_answer_for_nothing(ledger, folder):
         assert str(again) == str(first)
         assert again.certificate.to_json() == first.certificate.to_json()
         assert again.receipt == first.receipt
+        assert str(again.noise_interval) == str(first.noise_interval)
+        assert str(again.sampling_interval) == str(first.sampling_interval)
         assert ledger.spent == spent
     for change in ({"budget": 0.2}, {"mechanism": np.std}, {"method": "isotropic"}):
         request = {"mechanism": np.mean, "budget": 0.1, "method": "auto-pac"} | change
@@ -330,7 +332,7 @@ def test_intervals_hold_what_they_say():
     made = rpac.certify(outputs, law)
     for _ in range(n):
         world = draw_world(outputs.weights)
-        stored = answer(outputs, law, add_noise(outputs.codes(law)[world], law))
+        stored = answer(law, add_noise(outputs.codes(law)[world], law))
         release = reveal(outputs, stored, made, None)
         truths = outputs.values[world, 0], outputs.values.mean()
         pairs = release.noise_interval, release.sampling_interval
@@ -345,7 +347,7 @@ def test_intervals_of_counts_are_whole_and_account_for_lopsided_noise():
         assert all(isinstance(side, int) for side in pair)
     outputs = rpac.Outputs([0.0, 1.0])
     law = rpac.tabulate(outputs, rpac.LatticeNoise(1.0, [10, 11], [0.5, 0.5]))
-    low, high = reveal(outputs, answer(outputs, law, np.array([10.0])), None, None).noise_interval
+    low, high = reveal(outputs, answer(law, np.array([10.0])), None, None).noise_interval
     assert low < 0 < high < 5
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import final
@@ -25,6 +24,7 @@ class Anchor:
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
+        self._heads: dict[bytes, tuple[int, str]] = {}  # of the slots as last seen: parsed once
 
     def read(self) -> tuple[int, str] | None:
         """Return the latest head; None if there is no anchor."""
@@ -37,7 +37,7 @@ class Anchor:
             if not content.strip(b"\0"):  # just being made, or its maker died: wait and see
                 fcntl.flock(file, fcntl.LOCK_SH)
                 content = os.pread(file, 2 * _SLOT, 0)
-            return _latest(content) if content.strip(b"\0") else None
+            return self._latest(content) if content.strip(b"\0") else None
         finally:
             os.close(file)
 
@@ -53,24 +53,26 @@ class Anchor:
             content = os.pread(file, 2 * _SLOT, 0)
             if not content.strip(b"\0"):
                 os.pwrite(file, bytes(2 * _SLOT), 0)
-            elif _latest(content)[0] >= seq:
+            elif self._latest(content)[0] >= seq:
                 return
             text = f"{seq} {head}"
-            line = f"{text} {sha256(text.encode()).hexdigest()}\n".encode()
-            os.pwrite(file, line.ljust(_SLOT), _SLOT * (seq % 2))
+            line = f"{text} {sha256(text.encode()).hexdigest()}\n".encode().ljust(_SLOT)
+            os.pwrite(file, line, _SLOT * (seq % 2))
+            self._heads[line] = seq, head
             if seq % _SYNC == 0:
                 os.fdatasync(file)
         finally:
             os.close(file)
 
+    def _latest(self, content: bytes) -> tuple[int, str]:
+        slots, seen = (content[:_SLOT], content[_SLOT:]), self._heads
+        self._heads = {slot: head for slot in slots if (head := seen.get(slot) or _head_in(slot))}
+        if not self._heads:
+            raise refuse("an anchor with a head", "a damaged one", "Restore it.", LedgerError)
+        return max(self._heads.values())
 
-@lru_cache(maxsize=4)
-def _latest(content: bytes) -> tuple[int, str]:
-    found = []
-    for slot in (content[:_SLOT], content[_SLOT:]):
-        words = slot.decode("ascii", "replace").split()
-        if len(words) == 3 and words[2] == sha256(" ".join(words[:2]).encode()).hexdigest():
-            found.append((int(words[0]), words[1]))
-    if not found:
-        raise refuse("an anchor with a head", "a damaged one", "Restore it.", LedgerError)
-    return max(found)
+
+def _head_in(slot: bytes) -> tuple[int, str] | None:
+    words = slot.decode("ascii", "replace").split()
+    whole = len(words) == 3 and words[2] == sha256(" ".join(words[:2]).encode()).hexdigest()
+    return (int(words[0]), words[1]) if whole else None

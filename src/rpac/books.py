@@ -104,8 +104,8 @@ class Account(NamedTuple):
 
 
 def chain_hash(*parts: Any) -> str:
-    """Return the SHA-256 of some parts, kept apart."""
-    return sha256(json.dumps(parts).encode()).hexdigest()
+    """Return the SHA-256 of some parts, kept apart: literals end by themselves, text is last."""
+    return sha256(f"{ascii(parts[:-1])}{parts[-1]}".encode()).hexdigest()
 
 
 def damaged(what: str) -> LedgerError:

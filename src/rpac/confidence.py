@@ -17,14 +17,15 @@ from rpac._types import Floats
 _MOST_STAKE = 0.75
 """Share of the capital that one bet may lose at most."""
 _CLOSE = 1e-3
-"""Share of the interval at which to stop looking for a larger mean that is ruled out."""
+"""Share of the interval at which to stop looking for a larger mean (by false position)."""
 
 
 def lower_mean(draws: Floats, low: float, high: float, delta: float) -> float:
     """Return a number that is above the true mean with probability at most `delta`.
 
     Args:
-        draws: (n,) independent draws of one law on [low, high], in the order they were made.
+        draws: (n,) independent draws of one law on [low, high], in the order they were made:
+            sorted ones would void the bound.
         low: Least value the law can take; fixed before the draws were seen.
         high: Largest value the law can take; fixed before the draws were seen.
         delta: Probability of error, in (0, 1).
@@ -34,7 +35,7 @@ def lower_mean(draws: Floats, low: float, high: float, delta: float) -> float:
         are refused, because the interval would be void.
     """
     x = np.asarray(draws, np.float64)
-    if x.size < 2 or not (x.min() >= low - 1e-12 and x.max() <= high + 1e-12):
+    if x.size < 2 or not -math.inf < low - 1e-12 <= x.min() <= x.max() <= high + 1e-12 < math.inf:
         raise refuse(f"at least 2 draws in [{low}, {high}]", f"{x.size} draws", "Clip them first.")
     unit = np.clip((x - low) / (high - low or 1.0), 0.0, 1.0)
     goal = math.log(1.0 / delta) + 1e-6  # sums of logarithms round by far less
@@ -68,7 +69,7 @@ def _ruled_out(x: Floats, goal: float) -> float:
         return goal - float(np.log1p(bets * (x - mean)).sum())
 
     left, right = missing(low), missing(high)
-    while left <= 0 < right and high - low > _CLOSE * (x.mean() - low):  # by false position
+    while left <= 0 < right and high - low > _CLOSE * (x.mean() - low) + 1e-12:
         at = low + min(max(left / (left - right), 0.01), 0.99) * (high - low)
         here = missing(at)
         if here <= 0:

@@ -141,7 +141,7 @@ def axis_log_det(points: Floats, weights: Floats, kernel: Kernel) -> float:
     along which they are uncorrelated, such as Auto-PAC's.
     """
     variances = (kernel.variances + weights @ np.square(points)).tolist()
-    rank, total, least = len(variances), sum(variances), float(kernel.variances.min())
+    rank, total, least = len(variances), sum(variances), min(kernel.variances.tolist())
     if not total <= 1e12 * least:
         return math.inf
     loss = 0.5 * (rank * math.log(2.0 * math.pi * math.e) + math.fsum(map(math.log, variances)))
@@ -228,20 +228,21 @@ def grid_leakage(
     return Evidence(proved, lower=max(0.0, each[0] - errors[0]), densities=densities)
 
 
-def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise) -> float:
-    """Return the least bound without sampling error for (m, r) integer worlds, cheaply."""
+def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise, h: float) -> float:
+    """Return the least bound without sampling error for (m, r) integer worlds, cheaply.
+
+    `h` is the entropy of the weights.
+    """
     if noise.gaussian and len(noise.steps) > 1:
-        points = codes / noise.scales
-        return min(
-            axis_log_det(points, weights, grid_kernel(noise.laws)), entropy(weights) + ROUNDING
-        )
+        kernel = grid_kernel(noise.laws)
+        return min(axis_log_det(codes / noise.scales, weights, kernel), h + ROUNDING)
     found = grid_leakage(codes, weights, noise, delta=0.5, draws=0)
     return min(found.proved.values())
 
 
 def default_draws(worlds: int) -> int:
     """Return how many judging draws a certificate makes unless told: a second's worth or more."""
-    return int(np.clip(4e7 // worlds, 50_000, 4_000_000))
+    return int(np.clip(4e7 // worlds, 50_000, 2_000_000))
 
 
 def _kernel_evidence(

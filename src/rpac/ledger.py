@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from copy import copy
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
@@ -128,9 +128,6 @@ class Ledger:
             BudgetSpent: If the charge does not fit; the message says what is left.
         """
         nano = math.ceil(books.exact_nano(charge))
-        known = self.find(key, request)
-        if known is not None:
-            return known
 
         def change() -> Json:
             accounts = self._accounts(nano, line)
@@ -141,13 +138,12 @@ class Ledger:
                 "session": line.session, "answer": answer,
             }  # fmt: skip
             if line.session:
-                self._store.keep_state(line.session, state)
                 mark = body["state"] = sha256(state).hexdigest()
                 accounts = [a._replace(note=mark) if a.kind == "session" else a for a in accounts]
-            self._store.put(*accounts)
+            self._store.put(*accounts, state=state)
             return body
 
-        return self._receipt(self.record("spend", change, key, request))
+        return self.find(key, request) or self._receipt(self.record("spend", change, key, request))
 
     def check(self, charge: Any, line: Line = Line()) -> None:  # noqa: B008
         """Raise what `spend` would raise for this charge now; nothing is written."""
@@ -160,8 +156,10 @@ class Ledger:
         Raises:
             InputError: If the key was used for another request.
         """
+        if key is None:
+            return None
         with self._store.reading():
-            entry = None if key is None else self._entry_of(key, request)
+            entry = self._entry_of(key, request)
         if entry is None:
             return None
         self._remember(entry["seq"], entry["hash"])
@@ -323,7 +321,7 @@ class Ledger:
                     "Use the same source; ask about a given secret in one rpac.Session.",
                 )
             note = line.secret if old.kind == "version" else old.note
-            charged.append(old._replace(spent=old.spent + nano, note=note))
+            charged.append(Account(old.kind, old.name, old.cap, old.spent + nano, note))
         return charged
 
     def record(
@@ -342,7 +340,7 @@ class Ledger:
 
     def _append(self, kind: str, body: Json, head: tuple[int, str], key: str | None) -> Json:
         lines, total = self._store.lines(), self._store.account("ledger", "").spent
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
         text = publish({"kind": kind, "at": now, "lines": lines, "total": total} | body)
         seq = head[0] + 1
         own = books.chain_hash(seq, head[1], text)

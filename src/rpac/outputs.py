@@ -92,6 +92,11 @@ class Outputs(Sealed):
         return np.asarray(plan.weights @ np.square(plan.values - plan.weights @ plan.values))
 
     @cached_property
+    def columns(self) -> Floats:
+        """The values, one coordinate after the other in memory: faster sums over the worlds."""
+        return np.asfortranarray(self.values)
+
+    @cached_property
     def reach(self) -> float:
         """The largest absolute value."""
         return float(np.abs(self.values).max())

@@ -17,7 +17,7 @@ from rpac._checks import refuse
 from rpac._types import Json
 from rpac.certificate import Certificate
 from rpac.errors import CertificateError, LedgerError, RpacError
-from rpac.reveal import Release
+from rpac.reveal import Release, said
 from rpac.sealed import publish
 
 if TYPE_CHECKING:
@@ -132,10 +132,11 @@ def match(body: Json, ledger: Ledger) -> None:
     """Refuse a record unless the books hold its receipt, its certificate and its own hash."""
     receipt = body["receipt"]
     of = receipt.get("hash") if isinstance(receipt, dict) else None
+    claimed = said(Certificate.from_json(body["certificate"]))
     charged = sealed = False
     for entry in ledger.entries():
         if entry["kind"] == "spend" and entry["hash"] == of:
-            charged = (entry["answer"] or {}).get("certificate") == body["certificate"]
+            charged = (entry["answer"] or {}).get("certificate") == claimed
         sealed |= entry["kind"] == "seal" and (entry["of"], entry["record"]) == (of, body["sha256"])
     if not charged:
         got, move = "none that fits", "Ask for the right ledger."

@@ -152,7 +152,7 @@ def privatize(
     def draw() -> tuple[Json, bytes]:
         codes = fresh.open() if fresh is not None else _drawn(outputs, law, worlds)
         numbers = add_noise(codes, law, allow_exact=allow_exact)
-        return written(answer(outputs, law, numbers), made), b""
+        return written(answer(law, numbers), made), b""
 
     if ledger is None:
         return reveal(outputs, draw()[0], made, None, law)

@@ -10,13 +10,16 @@ import numpy as np
 from rpac import _show
 from rpac._types import Floats, Json
 from rpac.books import Receipt
-from rpac.certificate import Certificate
+from rpac.certificate import ADVERSARY, NOT_COVERED, Certificate
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
 
 _NORMAL, _ANY = 1.959964, 4.472136
 """Half-widths in standard deviations that hold 95 %: of a Gaussian; of any law (Chebyshev)."""
+
+_TEXTS = {"adversary": ADVERSARY, "not_covered": NOT_COVERED}
+"""What every certificate of this schema says alike: other texts are another schema."""
 
 
 @final
@@ -55,22 +58,25 @@ class Release:
         return _show.release_html(self)
 
 
-def answer(outputs: Outputs, law: GridNoise | LabelChannel, numbers: Floats) -> Json:
-    """Return what is revealed: the released numbers, and half-widths of intervals; (d,) arrays."""
+def answer(law: GridNoise | LabelChannel, numbers: Floats) -> Json:
+    """Return what is revealed: the released numbers, and the noise's deviations; (d,) arrays."""
     stored: Json = {"numbers": numbers}
     if isinstance(law, GridNoise):
-        noise = np.square(law.basis) @ law.axis_variances
-        wide = _NORMAL if law.gaussian else _ANY
-        stored["bias"] = law.mean
-        stored["noise"] = wide * np.sqrt(noise)
-        stored["sampling"] = wide * np.sqrt(noise + outputs.spread)
+        stored["noise"] = np.sqrt(np.square(law.basis) @ law.axis_variances)
+        if not law.gaussian:  # Gaussians are even: no bias
+            stored["bias"] = law.mean
     return stored
 
 
 def written(revealed: Json, made: Certificate) -> Json:
     """Return an answer in plain JSON, with its certificate: what the books keep."""
     plain = {name: numbers.tolist() for name, numbers in revealed.items()}
-    return plain | {"certificate": made.to_json()}
+    return plain | {"certificate": said(made)}
+
+
+def said(made: Certificate) -> Json:
+    """Return what a certificate says beyond the texts of its schema; the books' hashes seal it."""
+    return {k: v for k, v in vars(made).items() if v != _TEXTS.get(k, ...)}
 
 
 def reveal(
@@ -87,8 +93,10 @@ def reveal(
     numbers = np.asarray(stored["numbers"])
     intervals: list[Any] = [None, None]
     if "noise" in stored:
-        middle = numbers - stored["bias"]
-        intervals = [_around(outputs, middle, stored[k], numbers) for k in ("noise", "sampling")]
+        middle, wide = numbers - stored.get("bias", 0.0), _ANY if "bias" in stored else _NORMAL
+        noise = np.asarray(stored["noise"])
+        both = noise, np.sqrt(np.square(noise) + outputs.spread)
+        intervals = [_around(outputs, middle, wide * half, numbers) for half in both]
     sealed = None if law is None else (outputs, law)
     return Release(outputs.rebuild(numbers), made, receipt, intervals[0], intervals[1], sealed)
 
@@ -104,5 +112,5 @@ def retried(outputs: Outputs, receipt: Receipt | None) -> Release | None:
     """Return the release that a receipt stores; None without one."""
     if receipt is None:
         return None
-    made = Certificate.from_json(receipt.answer["certificate"])
+    made = Certificate(**receipt.answer["certificate"])
     return reveal(outputs, receipt.answer, made, receipt)

@@ -148,16 +148,16 @@ class Session:
             if known is not None:
                 return known
         weights = self._floored()
-        aim = first_aim(weights, nats)
+        aim, h = first_aim(weights, nats), entropy(weights)
         for _ in range(20):  # rounding to the grid moves the bound a little, either way
             law, codes = noise_under(outputs, weights, aim, self._method)
-            bound = bound_under(codes, weights, law) / (1 - FLOOR)
+            bound = bound_under(codes, weights, law, h) / (1 - FLOOR)
             if bound <= nats:
                 break
             aim *= 0.99 * nats / bound
         else:
             raise BudgetExceeded(bound, nats)
-        made = self._certificate(outputs, law, bound, weights)
+        made = self._certificate(outputs, law, bound, h)
         return self._answered(outputs, law, codes, made, key, request)
 
     def _answered(
@@ -174,7 +174,7 @@ class Session:
             nonlocal posterior
             noisy = noisy_codes(codes[self._world.open()], law)
             posterior = updated(posterior, codes, noisy, law)
-            found = answer(outputs, law, decode(noisy, law))
+            found = answer(law, decode(noisy, law))
             return found if self._ledger is None else written(found, made), posterior.tobytes()
 
         receipt, stored = None, None
@@ -261,30 +261,33 @@ class Session:
 
     def _floored(self) -> Floats:
         weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior
-        weights /= weights.sum()
+        weights /= np.add.reduce(weights)  # `sum` without its wrapper
         return weights
 
     def _certificate(
-        self, outputs: Outputs, law: GridNoise | LabelChannel, bound: float, weights: Floats
+        self, outputs: Outputs, law: GridNoise | LabelChannel, bound: float, h: float
     ) -> Certificate:
         return Certificate(
             secret=outputs.statement,
             prior=f"the posterior after {self._questions} answers of a session",
             bound=bound,
             charged=True,
-            entropy=entropy(weights),
+            entropy=h,
             bounds={"under the posterior": bound},
             noise=law.describe(),
             outputs=outputs.describe(),
         )
 
 
-def bound_under(codes: Ints, weights: Floats, law: GridNoise | LabelChannel) -> float:
-    """Return a bound in nats on what one answer leaks under these weights; no sampling error."""
+def bound_under(codes: Ints, weights: Floats, law: GridNoise | LabelChannel, h: float) -> float:
+    """Return a bound in nats on what one answer leaks under these weights, whose entropy is `h`.
+
+    It has no sampling error.
+    """
     if isinstance(law, LabelChannel):
         prior = np.bincount(codes[:, 0], weights, len(law.tables))
         return label_leakage(np.asarray(prior, np.float64), law).proved["exact sum"]
-    return max(0.0, proved_leakage(codes, weights, law))
+    return max(0.0, proved_leakage(codes, weights, law, h))
 
 
 def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelChannel) -> Floats:
@@ -293,15 +296,16 @@ def updated(log_prior: Floats, codes: Ints, noisy: Ints, law: GridNoise | LabelC
         found = law.log_density(codes[:, 0], np.broadcast_to(noisy, codes[:, 0].shape))
     elif law.laws.shared:
         low, log_mass = law.laws.each[0].log_mass
-        found = log_mass.take((noisy - low) - codes, mode="clip").sum(axis=1)
+        # `sum` without its wrapper, as below
+        found = np.add.reduce(log_mass.take(((noisy - low) - codes).T, mode="clip"), axis=0)
     else:
         found = np.zeros(len(codes))
         for c, axis in enumerate(law.axes):
             low, log_mass = axis.log_mass
             found += log_mass.take(noisy[c] - codes[:, c] - low, mode="clip")
     joint = log_prior + found
-    joint -= joint.max()
-    joint -= math.log(float(np.exp(joint).sum()))
+    joint -= np.maximum.reduce(joint)
+    joint -= math.log(np.add.reduce(np.exp(joint)))
     return joint
 
 
@@ -319,8 +323,7 @@ def _open(ledger: Ledger, session: str, cap: int, state: bytes) -> None:
     mark = sha256(state).hexdigest()
 
     def change() -> Json:
-        ledger._store.put(Account("session", session, cap, 0, mark))
-        ledger._store.keep_state(session, state)
+        ledger._store.put(Account("session", session, cap, 0, mark), state=state)
         return {"session": session, "cap": cap, "state": mark}
 
     ledger.record("session", change)
@@ -328,9 +331,12 @@ def _open(ledger: Ledger, session: str, cap: int, state: bytes) -> None:
 
 def _load(ledger: Ledger, session: str) -> tuple[bytes, int, int]:
     """Return (state, spent, cap) of an open session."""
+    name = "session", session
     with ledger._store.reading():
-        rows = ledger._store.rows("SELECT state FROM rpac_sessions WHERE id = ?", session)
-        account = ledger._store.account("session", session)
+        rows = ledger._store.rows(
+            "SELECT state FROM rpac_accounts WHERE (kind, name) = (?, ?)", *name
+        )
+        account = ledger._store.account(*name)
     state = bytes(rows[0][0]) if rows else b""
     if not state or sha256(state).hexdigest() != account.note:
         raise refuse(
@@ -342,7 +348,6 @@ def _load(ledger: Ledger, session: str) -> tuple[bytes, int, int]:
 def _close(ledger: Ledger, session: str) -> None:
     def change() -> Json:
         ledger._store.put(ledger._store.account("session", session)._replace(note="closed"))
-        ledger._store.keep_state(session, b"")
         return {"session": session}
 
     ledger.record("close", change)

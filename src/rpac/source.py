@@ -239,7 +239,8 @@ class Draws(Source):
 
     Args:
         sampler: `sampler(rng)` returns one secret; marked with `rpac.vectorized`,
-            `sampler(rng, n)` returns n of them, first axis.
+            `sampler(rng, n)` returns n of them, first axis, each independent of the others:
+            neither sorted nor stratified.
         clip: (low, high), numbers or (d,) arrays: public bounds on the mechanism's outputs,
             applied in simulation and release. Required: without them no finite number of draws
             says anything about the tail.

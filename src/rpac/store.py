@@ -23,9 +23,10 @@ CREATE TABLE IF NOT EXISTS rpac_entries (
 CREATE UNIQUE INDEX IF NOT EXISTS rpac_keys ON rpac_entries (key) WHERE key IS NOT NULL;
 CREATE TABLE IF NOT EXISTS rpac_accounts (
     kind TEXT NOT NULL, name TEXT NOT NULL, cap {int}, spent {int} NOT NULL, note TEXT NOT NULL,
-    seal TEXT NOT NULL, PRIMARY KEY (kind, name), CHECK (spent BETWEEN 0 AND coalesce(cap, spent)));
-CREATE TABLE IF NOT EXISTS rpac_sessions (id TEXT PRIMARY KEY, state {bytes} NOT NULL)
+    seal TEXT NOT NULL, state {bytes} NOT NULL, PRIMARY KEY (kind, name),
+    CHECK (spent BETWEEN 0 AND coalesce(cap, spent)))
 """
+_ROW = "(?, ?, ?, ?, ?, ?, ?)"
 
 
 class Store(ABC):
@@ -37,7 +38,7 @@ class Store(ABC):
     """
 
     failures: tuple[type[Exception], ...] = (OSError,)
-    turn: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    turn: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     """Wait for a turn, where the database does not see to fairness itself."""
     version: Callable[[], Any] = object
     """Return what stays the same until somebody else writes; unique where it cannot tell."""
@@ -116,7 +117,7 @@ class Store(ABC):
 
         What the last one read or wrote is `known` in this one, if nobody else has written since.
         """
-        with self.reading(), self.turn():
+        with self.reading(), self.turn:
             self.begin()
             try:
                 (before, memory), self._memory = self._memory, (None, {})
@@ -141,28 +142,23 @@ class Store(ABC):
         self.known |= {(row[0], row[1]): Account(*row[:5]) for row in rows}
         if any(self.known[row[0], row[1]].seal != row[5] for row in rows):
             raise damaged("a balance that was changed")
-        return [self.known.get(name, Account(*name, None, 0, "")) for name in names]
+        return [self.known.get(name) or Account(*name, None, 0, "") for name in names]
 
     def account(self, kind: str, name: str) -> Account:
         """Return one account."""
         return self.accounts([(kind, name)])[0]
 
-    def put(self, *accounts: Account) -> None:
-        """Write accounts."""
+    def put(self, *accounts: Account, state: bytes = b"") -> None:
+        """Write accounts; that of a session with its state, which is empty once it is closed."""
         self.rows(
-            f"INSERT INTO rpac_accounts VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * len(accounts))} "
+            f"INSERT INTO rpac_accounts VALUES {', '.join([_ROW] * len(accounts))} "
             "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
-            "note = excluded.note, seal = excluded.seal",
-            *(v for a in accounts for v in (*a, a.seal)),
+            "note = excluded.note, seal = excluded.seal, state = excluded.state",
+            *[v for a in accounts for v in (*a, a.seal, state if a.kind == "session" else b"")],
         )
+        if not self.known.keys() >= {a[:2] for a in accounts}:
+            self.known.pop("lines", None)
         self.known |= {a[:2]: a for a in accounts}
-
-    def keep_state(self, session: str, state: bytes) -> None:
-        """Write the state of a session; empty once it is closed."""
-        self.rows(
-            "INSERT INTO rpac_sessions (id, state) VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
-            "SET state = excluded.state", session, state
-        )  # fmt: skip
 
     def entry(self, seq: int) -> tuple[int, str, str]:
         """Return (number, body, hash) of an entry."""
@@ -174,7 +170,9 @@ class Store(ABC):
 
     def lines(self) -> int:
         """Return how many accounts there are."""
-        return int(self.rows("SELECT count(*) FROM rpac_accounts")[0][0])
+        if "lines" not in self.known:
+            self.known["lines"] = self.rows("SELECT count(*) FROM rpac_accounts")[0][0]
+        return int(self.known["lines"])
 
 
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()
@@ -196,8 +194,8 @@ class SqliteStore(Store):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
-        self._path, self._turns = str(path), Turns(f"{path}.lock")
-        self.turn = self._turns.turn
+        self._path = str(path)
+        self.turn = self._turns = Turns(f"{path}.lock")
 
     def connect(self) -> None:
         """Open the file."""

@@ -19,7 +19,8 @@ def mean_limits(draws: Floats, low: float, high: float, delta: float) -> tuple[f
         high: Largest value, likewise.
         delta: Probability of error, in (0, 1).
     """
-    return lower_mean(draws, low, high, delta / 2), upper_mean(draws, low, high, delta / 2)
+    wide = low - 1e-9, high + 1e-9  # logarithms of small priors round
+    return lower_mean(draws, *wide, delta / 2), upper_mean(draws, *wide, delta / 2)
 
 
 def clopper_pearson(hits: ArrayLike, trials: ArrayLike, delta: float) -> tuple[Floats, Floats]:

@@ -54,8 +54,13 @@ def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
     Guarantees:
         The log-determinant is met from below, to 1e-12 relative.
     """
-    top = float(spectrum.max())
-    ratios = (spectrum / top).tolist()
+    return np.array(auto_pac_numbers(spectrum.tolist(), nats))
+
+
+def auto_pac_numbers(spectrum: list[float], nats: float) -> list[float]:
+    """Return the same as plain numbers."""
+    top = max(spectrum)
+    ratios = [r / top for r in spectrum]
     # With s = sqrt(r^2 + 2 lambda r) a direction costs artanh(r / s) and needs (s - r) / 2; the
     # log of the cost is nearly straight in log lambda, so Newton's method needs few steps. Plain
     # floats: an eigendecomposition came before, and for few directions arrays would cost more.
@@ -72,7 +77,7 @@ def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
             break
     twice = math.exp(t)
     # (s - r) / 2, written so that it keeps its digits for small lambda
-    return np.array([top * twice * r / (r + math.sqrt(r * r + 2.0 * twice * r)) for r in ratios])
+    return [top * twice * r / (r + math.sqrt(r * r + 2.0 * twice * r)) for r in ratios]
 
 
 @final

@@ -82,7 +82,7 @@ def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int, share: int
 
 def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int, share: int) -> float:
     judging = default_draws(len(points))
-    planned = int(np.clip(2e7 // len(points), 10_000, 3_000_000))
+    planned = int(np.clip(2e7 // len(points), 10_000, 2_000_000))
     n = planned // share
     rng = np.random.default_rng(seed)
     mixture = MixtureReference(points - p @ points, p)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -74,17 +75,16 @@ class GridNoise(Noise):
         if not axes or not all(type(axis) is LatticeNoise for axis in axes):
             raise refuse("LatticeNoise on every axis", f"{axes}", "Use rpac.tabulate.")
         laws = _laws(tuple(axis.law for axis in axes))
-        self._hold(basis, center, [axis.step for axis in axes], laws)
+        self._hold(np.asarray(basis), np.asarray(center), [axis.step for axis in axes], laws)
 
     @classmethod
-    def gaussians(cls, basis: Any, center: Any, steps: Any, scale: float) -> GridNoise:
+    def gaussians(cls, basis: Floats, center: Floats, steps: Any, scale: float) -> GridNoise:
         """Return discrete Gaussians of one scale, which share a table, on axes of given steps."""
         noise = object.__new__(cls)
         noise._hold(basis, center, steps, _laws((gaussian_law(scale),) * len(steps)))
         return noise
 
-    def _hold(self, basis: Any, center: Any, steps: Any, laws: Laws) -> None:
-        basis, center = np.asarray(basis), np.asarray(center)
+    def _hold(self, basis: Floats, center: Floats, steps: Any, laws: Laws) -> None:
         d, r = center.size, len(laws.each)
         if basis.shape != (d, r) or center.ndim != 1:
             raise refuse(
@@ -94,11 +94,12 @@ class GridNoise(Noise):
             )
         if not min(steps) > 0:
             raise refuse("positive steps", min(steps), "Drop axes without noise.")
-        whole = np.concatenate((basis.ravel(), center, steps))
+        whole = np.concatenate((basis, center, steps), axis=None)
         whole = array(whole, "basis, center and steps", 1)  # one array; the others are its parts
         whole.setflags(write=False)
         self.basis, self.center = whole[: d * r].reshape(d, r), whole[d * r : -r]
         self.steps, self.laws, self._whole = whole[-r:], laws, whole
+        self._power = float(np.square(self.steps) @ laws.powers)
         self.freeze()
 
     @cached_property
@@ -132,10 +133,10 @@ class GridNoise(Noise):
         """E B, (d,)."""
         return np.asarray(self.basis @ (self.steps * self.laws.means))
 
-    @cached_property
+    @property
     def power(self) -> float:
         """E ||B||^2."""
-        return float(np.square(self.steps) @ self.laws.powers)
+        return self._power
 
     @property
     def gaussian(self) -> bool:
@@ -188,14 +189,14 @@ class GridNoise(Noise):
 
     def describe(self) -> Json:
         """Return the public description."""
-        key = digest(self._whole, str(self.basis.shape), self.laws.digest)
+        key = sha256(f"{self.basis.shape} {self.laws.digest} ".encode() + self._whole.tobytes())
         return {
             "family": "grid",
             "dim": self.dim,
             "rank": len(self.steps),
             "power": self.power,
             "gaussian": self.gaussian,
-            "digest": key,
+            "digest": key.hexdigest(),
         }
 
     def __repr__(self) -> str:

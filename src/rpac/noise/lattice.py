@@ -43,7 +43,7 @@ class Law(Frozen):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the integer k that each uniform integer in [0, 2**63) selects."""
-        return np.asarray(self.offsets[np.searchsorted(self.cumulative, uniforms, side="right")])
+        return np.asarray(self.offsets[self.cumulative.searchsorted(uniforms, side="right")])
 
     @cached_property
     def digest(self) -> str:
