@@ -243,7 +243,7 @@ def test_one_world_has_one_session(monkeypatch):
     session = Session(SOURCE, 0.35)
 
     def slowly(*args):
-        time.sleep(0.02)  # between the check and the charge: another thread's chance
+        time.sleep(0.25)  # between the check and the charge: another thread's chance
         return updated(*args)
 
     monkeypatch.setattr("rpac.session.updated", slowly)
