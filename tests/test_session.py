@@ -242,8 +242,13 @@ def test_a_state_rolled_back_with_its_seals_is_found(ledger, folder):
 def test_one_world_has_one_session(monkeypatch):
     session = Session(SOURCE, 0.35)
 
+    inside, together = [], []
+
     def slowly(*args):
-        time.sleep(0.25)  # between the check and the charge: another thread's chance
+        inside.append(1)
+        together.append(len(inside))
+        time.sleep(0.1)  # between the check and the charge: another thread's chance
+        inside.pop()
         return updated(*args)
 
     monkeypatch.setattr("rpac.session.updated", slowly)
@@ -264,6 +269,7 @@ def test_one_world_has_one_session(monkeypatch):
     for thread in threads:
         thread.join()
     assert (len(answers), len(refused)) == (3, 5)
+    assert max(together) == 1
     assert session.spent == pytest.approx(sum(a.certificate.bound for a in answers), abs=1e-8)
     session._pid += 1  # as after a fork
     with pytest.raises(rpac.LedgerError, match="an open session; got one closed or forked"):
