@@ -95,3 +95,16 @@ def test_import_is_fast_and_light():
     assert all(len(run) == 1 for run in runs), runs
     # CPU seconds beyond NumPy: other tests run beside this one. `make bench` has the whole.
     assert min(float(run[0]) for run in runs) < 0.15
+
+
+def test_functions_that_use_the_package_travel_to_other_processes():
+    """As those of a notebook do: by value, with the modules they name."""
+    program = """
+import joblib, rpac
+def nats(rate):
+    return rpac.SuccessRate(rate).nats(9.0)
+if __name__ == "__main__":
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(nats)(r) for r in (0.6, 0.7))
+    assert found == [nats(0.6), nats(0.7)]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -42,5 +42,9 @@ class _Front(ModuleType):
         if not (isinstance(value, ModuleType) and name in _VERBS):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """Travel by name: functions that use `rpac` go to other processes."""
+        return import_module, (__name__,)
+
 
 sys.modules[__name__].__class__ = _Front
