@@ -242,7 +242,7 @@ def proved_leakage(codes: Ints, weights: Floats, noise: GridNoise, h: float) -> 
 
 def default_draws(worlds: int) -> int:
     """Return how many judging draws a certificate makes unless told: a second's worth or more."""
-    return int(np.clip(4e7 // worlds, 50_000, 2_000_000))
+    return int(np.clip(4e7 // worlds, 60_000, 2_000_000))
 
 
 def _kernel_evidence(

@@ -15,7 +15,7 @@ from rpac._checks import array, refuse
 from rpac._types import Floats
 from rpac.calibrate.closed_form import auto_pac_variances, principal
 from rpac.calibrate.lattice import LatticeGame, gaussian_start
-from rpac.calibrate.meet import DELTA, meet
+from rpac.calibrate.meet import DELTA, expected_interval, meet
 from rpac.joint import entropy, log_posterior_loss
 from rpac.leakage import distinct, grid_leakage
 from rpac.noise.base import integer_table, look_up, study_uniforms
@@ -125,9 +125,8 @@ def expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
     worlds = look_up(integer_table(p), study_uniforms(rng, judging))
     shifts = law.at(study_uniforms(rng, judging, len(law.axes)))
     loss = log_posterior_loss(codes, p, law, worlds, shifts)
-    log_term, sd = math.log(2 / DELTA), float(loss.std())
-    interval = sd * math.sqrt(2 * log_term / judging) + 7 * loss.max() * log_term / (3 * judging)
-    return float(entropy(p) - loss.mean() + interval + 3 * sd * math.sqrt(2 / judging))
+    scatter = 3 * float(loss.std()) * math.sqrt(2 / judging)
+    return float(entropy(p) - loss.mean() + expected_interval(loss, judging) + scatter)
 
 
 def expected_table_bound(outputs: Outputs, law: GridNoise, seed: int) -> float:
