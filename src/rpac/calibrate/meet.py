@@ -15,6 +15,7 @@ from rpac._types import Floats
 from rpac.certificate import code_box
 from rpac.joint import known_slopes
 from rpac.leakage import (
+    TAIL,
     box_bound,
     default_draws,
     distinct,
@@ -94,9 +95,11 @@ def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int, share: 
     plus, minus = mixture.densities(worlds, noise)
     deficits = heights[worlds] - 0.5 * (plus + minus)
     kernel, tall = grid_kernel(law.laws), heights[worlds] - p @ heights
-    lengths = kernel.lengths(noise)[0]
-    known = np.stack([lengths, -tall], axis=1)
-    judged = deficits - known @ known_slopes(deficits, known)
+    lengths, mean_length, most = kernel.lengths(noise)
+    known = np.stack([lengths - mean_length, -tall], axis=1)
+    slopes = known_slopes(deficits, known)
+    judged = deficits - known @ slopes
+    reach = np.array([most - mean_length, p @ heights - heights.min()]) @ slopes
     # Draws of its own may be explained further, by all whose mean is known well enough.
     square = np.square(tall) - p @ np.square(heights - p @ heights)
     design = np.column_stack([
@@ -104,14 +107,23 @@ def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int, share: 
     ])  # fmt: skip
     fit = np.linalg.lstsq(design, deficits, rcond=None)[0]
     scatter = 3.0 * math.sqrt((deficits - design @ fit).var() / planned + judged.var() / judging)
-    width = expected_interval(judged, judging) + scatter
-    return float(p @ heights - fit[0] + 2 * mixture.rounding + width)
+    width = expected_interval(judged, float(reach), judging) + scatter
+    width += 2 * mixture.rounding + 1.01 * TAIL * float(slopes[0])
+    return float(p @ heights - fit[0]) + width
 
 
-def expected_interval(draws: Floats, judging: int) -> float:
-    """Return how far from the mean of so many judging draws like these a certificate will stay."""
+def expected_interval(draws: Floats, reach: float, judging: int) -> float:
+    """Return how far from the mean of so many judging draws a certificate will stay.
+
+    Args:
+        draws: (n,) draws like them.
+        reach: How far below 0 they might lie at most; it limits what a bet may stake.
+        judging: How many will be made.
+    """
     kept = judging * 15 / 16 / 1.04  # a sixteenth is left out; stakes that learn cost two per cent
-    return float(draws.std()) * math.sqrt(2 * math.log(1 / _LATER) / kept)
+    sd, goal = max(float(draws.std()), 1e-12), math.log(1 / _LATER)
+    stake = min(math.sqrt(2 * goal / kept) / sd, 0.75 / max(float(draws.mean()) + reach, 1e-12))
+    return goal / (kept * stake) + stake * sd**2 / 2
 
 
 def meet_above(outputs: Outputs, noise: GaussianNoise, nats: float) -> GaussianNoise:

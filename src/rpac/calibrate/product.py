@@ -126,7 +126,7 @@ def expected_joint(outputs: Outputs, law: GridNoise, seed: int) -> float:
     shifts = law.at(study_uniforms(rng, judging, len(law.axes)))
     loss = log_posterior_loss(codes, p, law, worlds, shifts)
     scatter = 3 * float(loss.std()) * math.sqrt(2 / judging)
-    return float(entropy(p) - loss.mean() + expected_interval(loss, judging) + scatter)
+    return float(entropy(p) - loss.mean() + expected_interval(loss, 0.0, judging) + scatter)
 
 
 def expected_table_bound(outputs: Outputs, law: GridNoise, seed: int) -> float:
