@@ -108,7 +108,7 @@ def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int, share: 
     fit = np.linalg.lstsq(design, deficits, rcond=None)[0]
     scatter = 3.0 * math.sqrt((deficits - design @ fit).var() / planned + judged.var() / judging)
     width = expected_interval(judged, float(reach), judging) + scatter
-    width += 2 * mixture.rounding + 1.01 * TAIL * float(slopes[0])
+    width += float(2 * mixture.rounding + 1.01 * TAIL * slopes[0])
     return float(p @ heights - fit[0]) + width
 
 
