@@ -14,7 +14,7 @@ import numpy as np
 from rpac._checks import refuse
 from rpac._types import Floats
 
-_MOST_STAKE = 0.75
+MOST_STAKE = 0.75
 """Share of the capital that one bet may lose at most."""
 _CLOSE = 1e-3
 """Share of the interval at which to stop looking for a larger mean (by false position)."""
@@ -65,7 +65,7 @@ def _ruled_out(x: Floats, goal: float) -> float:
     stakes, low, high = _stakes(x, goal), 0.0, float(x.mean())
 
     def missing(mean: float) -> float:
-        bets = np.minimum(stakes, _MOST_STAKE / max(mean, 1e-300))
+        bets = np.minimum(stakes, MOST_STAKE / max(mean, 1e-300))
         return goal - float(np.log1p(bets * (x - mean)).sum())
 
     left, right = missing(low), missing(high)

@@ -13,9 +13,9 @@ import numpy as np
 
 from rpac._types import Floats
 from rpac.certificate import code_box
+from rpac.confidence import MOST_STAKE
 from rpac.joint import known_slopes
 from rpac.leakage import (
-    TAIL,
     box_bound,
     default_draws,
     distinct,
@@ -108,7 +108,7 @@ def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int, share: 
     fit = np.linalg.lstsq(design, deficits, rcond=None)[0]
     scatter = 3.0 * math.sqrt((deficits - design @ fit).var() / planned + judged.var() / judging)
     width = expected_interval(judged, float(reach), judging) + scatter
-    width += float(2 * mixture.rounding + 1.01 * TAIL * slopes[0])
+    width += float(2 * mixture.rounding + slopes[0] * (kernel.variances.sum() - mean_length))
     return float(p @ heights - fit[0]) + width
 
 
@@ -122,7 +122,8 @@ def expected_interval(draws: Floats, reach: float, judging: int) -> float:
     """
     kept = judging * 15 / 16 / 1.04  # a sixteenth is left out; stakes that learn cost two per cent
     sd, goal = max(float(draws.std()), 1e-12), math.log(1 / _LATER)
-    stake = min(math.sqrt(2 * goal / kept) / sd, 0.75 / max(float(draws.mean()) + reach, 1e-12))
+    most = MOST_STAKE / max(float(draws.mean()) + reach, 1e-12)
+    stake = min(math.sqrt(2 * goal / kept) / sd, most)
     return goal / (kept * stake) + stake * sd**2 / 2
 
 
