@@ -257,7 +257,11 @@ def test_news_is_fetched_and_its_test_part_has_the_published_sum(shared, tmp_pat
     equal(load("ag_news", tmp_path), shared("ag_news"))
 
 
-@pytest.mark.parametrize("body", [b"something else", gzip.compress(b"other"), b"\x1f\x8b broken"])
+@pytest.mark.parametrize(
+    "body",
+    [b"something else", gzip.compress(b"other"), b"\x1f\x8b broken"],
+    ids=["another file", "another file packed", "broken packing"],
+)
 def test_what_is_not_the_published_file_is_refused_and_not_kept(tmp_path, body):
     files = {remote.name: body for remote in SOURCES["mnist"]}
     with served(files) as (base, _), pytest.raises(InputError, match="md5 6bbc9ace") as caught:
