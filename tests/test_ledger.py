@@ -139,8 +139,14 @@ def test_caps_of_datasets_and_analysts(where):
             bob.spend(0.01)
         with pytest.raises(rpac.InputError, match="a cap of at least what is spent, 0.200000000"):
             ledger.cap(0.1, analyst="ann")
+        for named in ({"analyst": ""}, {"dataset": ""}, {"dataset": "people", "analyst": "ann"}):
+            with pytest.raises(rpac.InputError, match="the name of one dataset or one analyst; "):
+                ledger.cap(0.1, **named)
         ledger.cap(2.0)
         assert ledger.under(dataset="other").remaining == pytest.approx(1.7)
+        ledger.spend(0.1)  # nameless: on no line but the ledger's and the data's
+        nameless = [a for a in ledger.accounts() if not a["name"]]
+        assert [(a["kind"], a["spent"]) for a in nameless] == [("ledger", pytest.approx(0.4))]
         ledger.verify()
     with pytest.raises(rpac.InputError, match="Expected the budget of this ledger, 2.000000000"):
         rpac.Ledger(where, budget=1.0)
@@ -235,10 +241,10 @@ def forge(ledger, change):
 
 
 def test_balances_are_recomputed_from_the_entries(folder):
-    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0)
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0, dataset="staff")
     ledger.spend(0.3)
-    other = ledger._store.account("dataset", "")
-    forge(ledger, lambda store: store.put(type(other)("dataset", "", None, 5, "")))
+    other = ledger._store.account("dataset", "staff")
+    forge(ledger, lambda store: store.put(other._replace(spent=5)))
     with pytest.raises(rpac.LedgerError, match="accounts that differ from the sum"):
         ledger.verify()
     whole = ledger._store.account("ledger", "")

@@ -135,6 +135,8 @@ def test_the_session_refuses_what_does_not_fit(ledger):
             session.ask(rpac.Outputs(np.eye(4)), 0.01)
         with pytest.raises(rpac.InputError, match="outputs that differ between worlds"):
             session.ask(lambda x: np.ones(2), 0.01)
+        with pytest.raises(rpac.InputError, match="Expected a ledger that keeps the key; got none"):
+            session.ask(TWO, 0.01, key="k")
     draws = rpac.Draws(lambda rng: rng.normal(), clip=(-1, 1))
     for wrong in (draws, [1, 2]):
         with pytest.raises(rpac.InputError, match="Expected Worlds or Subsets"):

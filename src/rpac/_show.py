@@ -138,8 +138,8 @@ def _account(kind: str, name: str) -> str:
     """Return an account in words; of a version's hash the first twelve characters."""
     if kind == "version":
         dataset, _, version = name.rpartition("@")
-        return f"version {dataset or '(none)'}@{version[:12]}"
-    return kind if kind == "ledger" else f"{kind} {name or '(none)'}"
+        return f"version {dataset}{'@' if dataset else ''}{version[:12] or '(none)'}"
+    return f"{kind} {name}".rstrip()
 
 
 def ledger_text(name: str, accounts: list[dict[str, Any]]) -> str:

@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias, final
 
 from rpac._checks import number, refuse
 from rpac._types import Json
 from rpac.budget import Bits, Nats
-from rpac.errors import LedgerError
+from rpac.errors import BudgetSpent, LedgerError
 
 NANO = 10**9
 _MOST = 10**9
@@ -28,6 +29,11 @@ def exact_nano(nats: Any) -> Decimal:
 def nats_text(nano: int) -> str:
     """Return nano-nats as a decimal number of nats, exactly."""
     return f"{nano // NANO}.{nano % NANO:09d}"
+
+
+def overspent(nano: int, left: int, account: str) -> BudgetSpent:
+    """Return the refusal of a charge that does not fit into what is left."""
+    return BudgetSpent(nats_text(nano), nats_text(left), account, left / NANO)
 
 
 @final
@@ -129,10 +135,9 @@ Book: TypeAlias = dict[tuple[str, str], Account]
 
 
 def charged_names(dataset: str, version: str, analyst: str, session: str) -> list[tuple[str, str]]:
-    """Return the accounts that a charge falls on."""
-    names = [("ledger", ""), ("dataset", dataset), ("analyst", analyst)]
-    names += [("session", session)] if session else []
-    return [*names, ("version", f"{dataset}@{version}")]
+    """Return the accounts that a charge falls on; who and what has no name has none."""
+    named = ("dataset", dataset), ("analyst", analyst), ("session", session)
+    return [("ledger", ""), *filter(itemgetter(1), named), ("version", f"{dataset}@{version}")]
 
 
 _PARTS = ("dataset", "version", "analyst", "session")

@@ -21,7 +21,7 @@ from rpac._checks import refuse
 from rpac._types import Json
 from rpac.anchor import Anchor
 from rpac.books import NANO, Account, Book, Line, Receipt
-from rpac.errors import BudgetSpent, LedgerError
+from rpac.errors import LedgerError
 from rpac.sealed import publish
 from rpac.store import open_store
 
@@ -183,9 +183,11 @@ class Ledger:
         return body | {"seq": seq, "hash": own}
 
     def cap(self, nats: Any, *, dataset: str | None = None, analyst: str | None = None) -> None:
-        """Set a cap, on the record: of the ledger, of a dataset or of an analyst."""
-        kind = "dataset" if dataset is not None else "ledger" if analyst is None else "analyst"
-        name = dataset or analyst or ""
+        """Set a cap, on the record: of the ledger, of one dataset or of one analyst."""
+        named = {k: v for k, v in (("dataset", dataset), ("analyst", analyst)) if v is not None}
+        if len(named) > 1 or "" in named.values():
+            raise refuse("the name of one dataset or one analyst", named, "Or give none, for all.")
+        kind, name = next(iter(named.items()), ("ledger", ""))
         cap = math.floor(books.exact_nano(nats))
 
         def change() -> Json:
@@ -303,10 +305,7 @@ class Ledger:
         charged = []
         for old in self._store.accounts(names):
             if old.cap is not None and old.spent + nano > old.cap:
-                left = old.cap - old.spent
-                raise BudgetSpent(
-                    books.nats_text(nano), books.nats_text(left), old.label, left / NANO
-                )
+                raise books.overspent(nano, old.cap - old.spent, old.label)
             if old.kind == "session" and old.note != line.state:
                 raise refuse(
                     "a charge under the latest state of an open session",

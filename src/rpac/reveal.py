@@ -10,7 +10,7 @@ import numpy as np
 from rpac import _show
 from rpac._types import Floats, Json
 from rpac.books import Receipt
-from rpac.certificate import ADVERSARY, NOT_COVERED, Certificate
+from rpac.certificate import Certificate
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
@@ -18,8 +18,8 @@ from rpac.outputs import Outputs
 _NORMAL, _ANY = 1.959964, 4.472136
 """Half-widths in standard deviations that hold 95 %: of a Gaussian; of any law (Chebyshev)."""
 
-_TEXTS = {"adversary": ADVERSARY, "not_covered": NOT_COVERED}
-"""What every certificate of this schema says alike: other texts are another schema."""
+_USUAL = {f.name: f.default for f in fields(Certificate) if f.name != "schema"}
+"""What certificates of this schema say unless they are told otherwise."""
 
 
 @final
@@ -75,8 +75,8 @@ def written(revealed: Json, made: Certificate) -> Json:
 
 
 def said(made: Certificate) -> Json:
-    """Return what a certificate says beyond the texts of its schema; the books' hashes seal it."""
-    return {k: v for k, v in vars(made).items() if v != _TEXTS.get(k, ...)}
+    """Return what a certificate says beyond the usual of its schema; the books' hashes seal it."""
+    return {k: v for k, v in vars(made).items() if v != _USUAL.get(k, ...)}
 
 
 def reveal(

@@ -21,11 +21,11 @@ import numpy as np
 
 from rpac._checks import digest, refuse
 from rpac._types import Floats, Ints, Json
-from rpac.books import NANO, Account, Line, exact_nano, nats_text
+from rpac.books import NANO, Account, Line, exact_nano, nats_text, overspent
 from rpac.budget import as_budget
 from rpac.calibrate.posterior import first_aim, noise_under, stacked
 from rpac.certificate import Certificate
-from rpac.errors import BudgetExceeded, BudgetSpent, LedgerError
+from rpac.errors import BudgetExceeded, LedgerError
 from rpac.joint import entropy
 from rpac.leakage import label_leakage, proved_leakage
 from rpac.ledger import Ledger
@@ -129,6 +129,8 @@ class Session:
             BudgetExceeded: If no noise was found that meets the budget.
         """
         self._ready()
+        if key is not None and self._ledger is None:
+            raise refuse("a ledger that keeps the key", "none", "Pass ledger=rpac.Ledger(...).")
         outputs = self._outputs(question)
         with self._lock:
             self._ready()
@@ -141,7 +143,7 @@ class Session:
     def _asked(self, outputs: Outputs, budget: Any, key: str | None) -> Release:
         nats = as_budget(budget).nats(self._entropy)
         request = ""
-        if self._ledger is not None:
+        if key is not None and self._ledger is not None:
             who = (self._ledger.dataset, self._ledger.analyst)
             request = digest(outputs.digest, repr(budget), self.id, *who)
             known = retried(outputs, self._ledger.find(key, request))
@@ -166,8 +168,7 @@ class Session:
     ) -> Release:  # fmt: skip
         nano = math.ceil(exact_nano(made.bound))
         if self._spent + nano > self._cap:
-            left = self._cap - self._spent
-            raise BudgetSpent(nats_text(nano), nats_text(left), "the session", left / NANO)
+            raise overspent(nano, self._cap - self._spent, "the session")
         posterior = self._log_posterior
 
         def draw() -> tuple[Json, bytes]:
@@ -177,15 +178,13 @@ class Session:
             found = answer(law, decode(noisy, law))
             return found if self._ledger is None else written(found, made), posterior.tobytes()
 
-        receipt, stored = None, None
-        if self._ledger is None:
-            stored = draw()[0]
-        else:
+        receipt = None
+        if self._ledger is not None:
             receipt = self._ledger.spend(
                 made.bound, key=key, request=request, line=self._line, draw=draw
             )
-            stored = receipt.answer
             self._stand(posterior.tobytes())
+        stored = draw()[0] if receipt is None else receipt.answer
         self._log_posterior = posterior
         self._spent, self._questions = self._spent + nano, self._questions + 1
         return reveal(outputs, stored, made, receipt)

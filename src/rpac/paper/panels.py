@@ -34,14 +34,24 @@ def panels(study: Study) -> Any:
     drawn = [_power, _targets]
     drawn = [*drawn, _success] if study.of_means else [_accuracy, *drawn]
     rows = len(study.secrets)
-    figure = blank_figure(figsize=(15.0, 4.4 * rows), layout="constrained")
+    figure = blank_figure(figsize=(17.0, 4.4 * rows), layout="constrained")
     for line, secret in zip(figure.subplots(rows, 3, squeeze=False), study.secrets, strict=True):
         for axes, draw in zip(line, drawn, strict=True):
             draw(axes, study, secret)
             axes.grid(visible=True, which="major", alpha=0.3)
-            axes.legend(frameon=False, fontsize=7)
+        _legend(line)
         line[0].set_title(f"{study.dataset}: {secret}", loc="left")
     return figure
+
+
+def _legend(line: Any) -> None:
+    """Name what is drawn, once for a row of panels and beside them, where it covers nothing."""
+    named: dict[str, Any] = {}
+    for axes in line:
+        handles, labels = axes.get_legend_handles_labels()
+        named = dict(zip(labels, handles, strict=True)) | named
+    line[-1].legend(named.values(), named, frameon=False, fontsize=8, loc="center left",
+                    bbox_to_anchor=(1.01, 0.5))  # fmt: skip
 
 
 def _each(study: Study, secret: str, name: str) -> Any:
