@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
+from rpac import __version__
 from rpac.cli import main
 from rpac.record import content_hash
 from rpac.sealed import publish
@@ -335,6 +336,11 @@ def test_help_is_quick_and_light():
         runs.append(out.splitlines()[-1].split())
     assert all(len(run) == 1 for run in runs), runs
     assert min(float(run[0]) for run in runs) < 0.3  # CPU seconds: other tests run beside
+
+
+def test_the_package_runs_as_the_program():
+    said = subprocess.check_output([sys.executable, "-m", "rpac", "--version"], text=True)
+    assert said == f"rpac {__version__}\n"
 
 
 def test_the_demo_runs_and_its_report_is_whole(tmp_path):
