@@ -144,6 +144,17 @@ def test_caps_of_datasets_and_analysts(where):
                 ledger.cap(0.1, **named)
         ledger.cap(2.0)
         assert ledger.under(dataset="other").remaining == pytest.approx(1.7)
+        wrong = [
+            ("dataset", lambda: rpac.Ledger(where, dataset=None)),
+            ("dataset", lambda: ledger.cap(0.1, dataset=0)),
+            ("analyst", lambda: ledger.under(analyst=7)),
+            ("analyst", lambda: ledger.under(analyst="a\nb")),
+            ("key", lambda: ledger.spend(0.1, key=7)),
+        ]
+        for name, call in wrong:  # the books would hold a text, their hashes something else
+            with pytest.raises(rpac.InputError, match=f"Expected printable text for `{name}`; "):
+                call()
+        ledger.under(analyst=np.str_("eve")).spend(0.0, key=np.str_("k"))
         ledger.spend(0.1)  # nameless: on no line but the ledger's and the data's
         nameless = [a for a in ledger.accounts() if not a["name"]]
         assert [(a["kind"], a["spent"]) for a in nameless] == [("ledger", pytest.approx(0.4))]

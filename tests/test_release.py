@@ -291,6 +291,23 @@ def test_attempts_are_counted_across_processes(ledger):
     assert [r.certificate.attempt for r in made] == [1, 2, 3]
 
 
+def test_who_comes_second_with_a_key_gets_the_first_ones_release(ledger, monkeypatch):
+    first = []
+    check = rpac.Ledger.check
+
+    def overtaken(books, *args):
+        monkeypatch.setattr(rpac.Ledger, "check", check)
+        first.append(rpac.privatize(mean, PEOPLE, 0.3, ledger=books, key="k", method="auto-pac"))
+        check(books, *args)
+
+    monkeypatch.setattr(rpac.Ledger, "check", overtaken)
+    second = rpac.privatize(mean, PEOPLE, 0.3, ledger=ledger, key="k", method="auto-pac")
+    assert second.certificate == first[0].certificate
+    assert second.certificate.attempt == 2  # its own was the first, and of another law
+    assert (second.value == first[0].value).all()
+    assert (second.receipt, second.sealed) == (first[0].receipt, None)
+
+
 def test_other_data_or_another_secret_are_other_lines(ledger):
     rpac.privatize(np.mean, PEOPLE, 0.1, ledger=ledger, method="auto-pac")
     other = rpac.Subsets(DATA, worlds=64)

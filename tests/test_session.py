@@ -300,6 +300,19 @@ def test_a_given_secret_is_booked_once_or_asked_about_in_one_session(ledger, fol
         other.ask(square, 0.1)
 
 
+def test_who_comes_second_with_a_key_gets_the_first_ones_answer(ledger, folder, monkeypatch):
+    store = f"{folder}/session"
+    slow = Session(SOURCE, 2.0, ledger, store=store)
+    quick = Session(SOURCE, 2.0, ledger, store=store)
+    monkeypatch.setattr(ledger, "find", lambda *a: None)  # as if asked just before
+    first, second = quick.ask(TWO, 0.1, key="k"), slow.ask(TWO, 0.1, key="k")
+    assert (second.value == first.value).all()
+    assert (second.certificate, second.receipt) == (first.certificate, first.receipt)
+    assert (slow.spent, quick.spent) == (0.0, ledger.spent)
+    with pytest.raises(rpac.LedgerError, match="an older state"):
+        slow.ask(TWO, 0.1)
+
+
 def test_many_sessions_are_reopened_as_they_were(database):
     with rpac.Ledger(database("sessions"), budget=5.0) as books:
         session = Session(SOURCE, 1.0, books)

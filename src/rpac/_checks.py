@@ -28,6 +28,13 @@ def number(value: Any, name: str) -> float:
     return float(value)
 
 
+def plain_text(value: Any, name: str) -> str:
+    """Return plain text that can be printed; numbers and None are refused."""
+    if not (isinstance(value, str) and value.isprintable()):
+        raise refuse(f"printable text for `{name}`", repr(value), "Pass a plain string.")
+    return str(value)
+
+
 def in_range(value: Any, name: str, low: float, high: float) -> float:
     """Return a float strictly between low and high."""
     x = number(value, name)

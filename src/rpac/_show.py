@@ -139,7 +139,7 @@ def _account(kind: str, name: str) -> str:
     if kind == "version":
         dataset, _, version = name.rpartition("@")
         return f"version {dataset}{'@' if dataset else ''}{version[:12] or '(none)'}"
-    return f"{kind} {name}".rstrip()
+    return f"{kind} {name}" if name else kind
 
 
 def ledger_text(name: str, accounts: list[dict[str, Any]]) -> str:

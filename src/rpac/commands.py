@@ -244,7 +244,7 @@ def ledger(given: Books) -> Result:
     from rpac.ledger import Ledger
 
     new = "://" not in given.ledger and not Path(given.ledger).exists()
-    if new and (given.cap is None or given.dataset or given.analyst):
+    if new and (given.cap is None or (given.dataset, given.analyst) != (None, None)):
         raise refuse("a ledger that exists", repr(Path(given.ledger).name), "Make it with --cap 1.")
     books = Ledger(given.ledger, given.cap if new else None)
     if given.cap is not None and not new:

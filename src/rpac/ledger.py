@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, final
 
 from rpac import _show, books
-from rpac._checks import refuse
+from rpac._checks import plain_text, refuse
 from rpac._types import Json
 from rpac.anchor import Anchor
 from rpac.books import NANO, Account, Book, Line, Receipt
@@ -25,7 +25,7 @@ from rpac.errors import LedgerError
 from rpac.sealed import publish
 from rpac.store import open_store
 
-SCHEMA = "rpac-ledger/1"
+SCHEMA = "rpac-ledger/2"
 _PAGE = 20_000
 _SOON = 50_000
 """Entries up to which opening a ledger verifies all of it; beyond, the last page."""
@@ -63,7 +63,7 @@ class Ledger:
         trust_head: bool = False,
     ) -> None:
         remote = str(where).startswith(("postgresql://", "postgres://"))
-        self.dataset, self.analyst = dataset, analyst
+        self.dataset, self.analyst = plain_text(dataset, "dataset"), plain_text(analyst, "analyst")
         self._store = open_store(str(where), remote=remote)
         place = anchor if anchor or remote else f"{where}.head"
         self._anchor = Anchor(place) if place else None
@@ -99,8 +99,8 @@ class Ledger:
     def under(self, *, dataset: str | None = None, analyst: str | None = None) -> Ledger:
         """Return the same ledger, for another dataset or analyst."""
         other = copy(self)
-        other.dataset = self.dataset if dataset is None else dataset
-        other.analyst = self.analyst if analyst is None else analyst
+        other.dataset = self.dataset if dataset is None else plain_text(dataset, "dataset")
+        other.analyst = self.analyst if analyst is None else plain_text(analyst, "analyst")
         return other
 
     def spend(
@@ -154,12 +154,12 @@ class Ledger:
         """Return the receipt under a key, or None.
 
         Raises:
-            InputError: If the key was used for another request.
+            InputError: If the key was used for another request, or is no text.
         """
         if key is None:
             return None
         with self._store.reading():
-            entry = self._entry_of(key, request)
+            entry = self._entry_of(plain_text(key, "key"), request)
         if entry is None:
             return None
         self._remember(entry["seq"], entry["hash"])
@@ -184,7 +184,8 @@ class Ledger:
 
     def cap(self, nats: Any, *, dataset: str | None = None, analyst: str | None = None) -> None:
         """Set a cap, on the record: of the ledger, of one dataset or of one analyst."""
-        named = {k: v for k, v in (("dataset", dataset), ("analyst", analyst)) if v is not None}
+        both = ("dataset", dataset), ("analyst", analyst)
+        named = {kind: plain_text(name, kind) for kind, name in both if name is not None}
         if len(named) > 1 or "" in named.values():
             raise refuse("the name of one dataset or one analyst", named, "Or give none, for all.")
         kind, name = next(iter(named.items()), ("ledger", ""))

@@ -22,7 +22,7 @@ from rpac.noise.base import integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.outputs import Outputs
-from rpac.reveal import Release, answer, retried, reveal, written
+from rpac.reveal import Release, answer, booked, retried, reveal, written
 from rpac.sealed import SealedValue
 from rpac.simulate import answer_on_fresh_draw, simulate
 from rpac.source import Draws, Source, Subsets
@@ -132,9 +132,8 @@ def privatize(
     name = method if isinstance(method, str) else type(method).__qualname__
     asked = [outputs.digest, repr(budget), name, str(secret is None)]
     request = digest(*asked, *(() if ledger is None else (ledger.dataset, ledger.analyst)))
-    known = None if ledger is None else retried(outputs, ledger.find(key, request))
-    if known is not None:
-        return known
+    if ledger is not None and (known := ledger.find(key, request)):
+        return retried(outputs, known)
     law = _law(outputs, budget, method)
     if ledger is not None and outputs.exact and type(law) is GridNoise and len(law.steps) > 1:
         earlier = certificate._ATTEMPTS.get(outputs.digest, 0)
@@ -157,7 +156,7 @@ def privatize(
     if ledger is None:
         return reveal(outputs, draw()[0], made, None, law)
     receipt = ledger.spend(charge(made), key=key, request=request, line=line, draw=draw)
-    return reveal(outputs, receipt.answer, made, receipt, law)
+    return booked(outputs, made, receipt, law)
 
 
 def _law(outputs: Outputs, budget: Any, method: str | Calibrator) -> GridNoise | LabelChannel:

@@ -108,9 +108,16 @@ def _around(outputs: Outputs, middle: Floats, half: Any, numbers: Floats) -> tup
     return outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers)
 
 
-def retried(outputs: Outputs, receipt: Receipt | None) -> Release | None:
-    """Return the release that a receipt stores; None without one."""
-    if receipt is None:
-        return None
+def retried(outputs: Outputs, receipt: Receipt) -> Release:
+    """Return the release that a receipt stores."""
     made = Certificate(**receipt.answer["certificate"])
     return reveal(outputs, receipt.answer, made, receipt)
+
+
+def booked(
+    outputs: Outputs, made: Certificate, receipt: Receipt, law: GridNoise | LabelChannel
+) -> Release:
+    """Return the release on a receipt: another's, where that one was first with the key."""
+    if receipt.answer["certificate"] != said(made):
+        return retried(outputs, receipt)
+    return reveal(outputs, receipt.answer, made, receipt, law)

@@ -145,10 +145,9 @@ class Session:
         request = ""
         if key is not None and self._ledger is not None:
             who = (self._ledger.dataset, self._ledger.analyst)
-            request = digest(outputs.digest, repr(budget), self.id, *who)
-            known = retried(outputs, self._ledger.find(key, request))
-            if known is not None:
-                return known
+            request = digest(outputs.digest, repr(budget), self._method, self.id, *who)
+            if known := self._ledger.find(key, request):
+                return retried(outputs, known)
         weights = self._floored()
         aim, h = first_aim(weights, nats), entropy(weights)
         for _ in range(20):  # rounding to the grid moves the bound a little, either way
@@ -183,6 +182,8 @@ class Session:
             receipt = self._ledger.spend(
                 made.bound, key=key, request=request, line=self._line, draw=draw
             )
+            if posterior is self._log_posterior:  # another process was first with this key
+                return retried(outputs, receipt)
             self._stand(posterior.tobytes())
         stored = draw()[0] if receipt is None else receipt.answer
         self._log_posterior = posterior
@@ -267,15 +268,10 @@ class Session:
         self, outputs: Outputs, law: GridNoise | LabelChannel, bound: float, h: float
     ) -> Certificate:
         return Certificate(
-            secret=outputs.statement,
+            secret=outputs.statement, bound=bound, charged=True, entropy=h,
             prior=f"the posterior after {self._questions} answers of a session",
-            bound=bound,
-            charged=True,
-            entropy=h,
-            bounds={"under the posterior": bound},
-            noise=law.describe(),
-            outputs=outputs.describe(),
-        )
+            bounds={"under the posterior": bound}, noise=law.describe(), outputs=outputs.describe(),
+        )  # fmt: skip
 
 
 def bound_under(codes: Ints, weights: Floats, law: GridNoise | LabelChannel, h: float) -> float:
