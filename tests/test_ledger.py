@@ -155,6 +155,7 @@ def test_caps_of_datasets_and_analysts(where):
             with pytest.raises(rpac.InputError, match=f"Expected printable text for `{name}`; "):
                 call()
         ledger.under(analyst=np.str_("eve")).spend(0.0, key=np.str_("k"))
+        ledger.under(analyst="山田\u3000太郎").spend(0.0)
         ledger.spend(0.1)  # nameless: on no line but the ledger's and the data's
         nameless = [a for a in ledger.accounts() if not a["name"]]
         assert [(a["kind"], a["spent"]) for a in nameless] == [("ledger", pytest.approx(0.4))]

@@ -6,6 +6,7 @@ import hashlib
 import math
 import numbers
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 
@@ -29,8 +30,8 @@ def number(value: Any, name: str) -> float:
 
 
 def plain_text(value: Any, name: str) -> str:
-    """Return plain text that can be printed; numbers and None are refused."""
-    if not (isinstance(value, str) and value.isprintable()):
+    """Return text on one line that can be printed, with spaces of any width; None is refused."""
+    if not (isinstance(value, str) and all(c.isprintable() or category(c) == "Zs" for c in value)):
         raise refuse(f"printable text for `{name}`", repr(value), "Pass a plain string.")
     return str(value)
 
