@@ -1,5 +1,6 @@
 """The books: what is acknowledged is recorded, what is recorded fits the cap, damage shows."""
 
+import contextlib
 import itertools
 import json
 import math
@@ -144,6 +145,17 @@ def test_caps_of_datasets_and_analysts(where):
                 ledger.cap(0.1, **named)
         ledger.cap(2.0)
         assert ledger.under(dataset="other").remaining == pytest.approx(1.7)
+        ledger.spend(0.1)  # nameless: on no line but the ledger's and the data's
+        nameless = [a for a in ledger.accounts() if not a["name"]]
+        assert [(a["kind"], a["spent"]) for a in nameless] == [("ledger", pytest.approx(0.4))]
+        ledger.verify()
+    with pytest.raises(rpac.InputError, match="Expected the budget of this ledger, 2.000000000"):
+        rpac.Ledger(where, budget=1.0)
+
+
+def test_names_and_keys_are_text(where):
+    """The books would hold a text, and their hashes something else."""
+    with rpac.Ledger(where, budget=1.0) as ledger:
         wrong = [
             ("dataset", lambda: rpac.Ledger(where, dataset=None)),
             ("dataset", lambda: ledger.cap(0.1, dataset=0)),
@@ -151,17 +163,12 @@ def test_caps_of_datasets_and_analysts(where):
             ("analyst", lambda: ledger.under(analyst="a\nb")),
             ("key", lambda: ledger.spend(0.1, key=7)),
         ]
-        for name, call in wrong:  # the books would hold a text, their hashes something else
+        for name, call in wrong:
             with pytest.raises(rpac.InputError, match=f"Expected printable text for `{name}`; "):
                 call()
         ledger.under(analyst=np.str_("eve")).spend(0.0, key=np.str_("k"))
         ledger.under(analyst="山田\u3000太郎").spend(0.0)
-        ledger.spend(0.1)  # nameless: on no line but the ledger's and the data's
-        nameless = [a for a in ledger.accounts() if not a["name"]]
-        assert [(a["kind"], a["spent"]) for a in nameless] == [("ledger", pytest.approx(0.4))]
         ledger.verify()
-    with pytest.raises(rpac.InputError, match="Expected the budget of this ledger, 2.000000000"):
-        rpac.Ledger(where, budget=1.0)
 
 
 def test_a_line_of_the_books_has_one_secret_and_new_data_a_new_line(where):
@@ -291,12 +298,30 @@ def test_long_ledgers_are_read_by_the_page(folder, monkeypatch):
         assert again.remaining == pytest.approx(0.7)
 
 
-def test_a_new_ledger_needs_a_budget_and_a_known_schema(folder, monkeypatch):
+def test_a_new_ledger_needs_a_budget(folder):
     with pytest.raises(rpac.InputError, match="Expected a budget for a new ledger; got none"):
         rpac.Ledger(f"{folder}/none.db")
-    monkeypatch.setattr("rpac.ledger.publish", lambda body: json.dumps(body | {"schema": "x"}))
-    with pytest.raises(rpac.LedgerError, match="schema"):
-        rpac.Ledger(f"{folder}/old.db", budget=1.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("rpac-ledger/2", "rpac-ledger/1", "a ledger of schema rpac-ledger/2; got another one"),
+        ("{", "z", "an altered entry 0"),  # no JSON
+        ('"ledger":', '"lodger":', "an altered entry 0"),
+    ],
+)
+def test_the_opening_entry_is_read_with_care(folder, old, new, found):
+    """Another schema has other hashes: it is not called altered, and damage is no schema."""
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        ledger.spend(0.1)
+        ledger.spend(0.1)
+    with contextlib.closing(sqlite3.connect(f"{folder}/l.db")) as raw, raw:
+        raw.execute("DROP TRIGGER rpac_no_UPDATE")
+        change = "UPDATE rpac_entries SET body = replace(body, ?, ?) WHERE seq = 0"
+        assert raw.execute(change, (old, new)).rowcount == 1
+    with pytest.raises(rpac.LedgerError, match=f"Expected .*{found}"):
+        rpac.Ledger(f"{folder}/l.db")
 
 
 def test_the_anchor_refuses_a_rolled_back_ledger(folder):

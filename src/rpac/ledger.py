@@ -6,7 +6,6 @@ before. An answer is revealed only after the entry that charges for it is on the
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import time
@@ -72,11 +71,12 @@ class Ledger:
             self._store.create()
             if not self._store.rows("SELECT 1 FROM rpac_entries LIMIT 1"):
                 self._found(cap)
+            _, opening, own = self._store.entry(0)
+            if SCHEMA not in opening:  # first: another schema may have other hashes
+                got, move = "another one", "Open it with the version of rpac that wrote it."
+                raise refuse(f"a ledger of schema {SCHEMA}", got, move, LedgerError)
+            self.id: str = books.checked_body(0, opening, own, "")["ledger"]
             head = self._head(trust=trust_head)
-            opening = json.loads(self._store.entry(0)[1])
-            if opening["schema"] != SCHEMA:
-                raise books.damaged(f"schema {opening['schema']!r}")
-            self.id: str = opening["ledger"]
             stored = self._store.account("ledger", "").cap
             if cap is not None and cap != stored:
                 raise refuse(
