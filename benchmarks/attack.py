@@ -20,14 +20,12 @@ from statistics import median
 
 import numpy as np
 from scipy.stats import binomtest, norm
+from tests.plain_lira import loop_lira
 
 import rpac
 from rpac import attack
 from rpac.attack.likelihood import log_gain
 from rpac.oracles import quadrature_nats
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-from plain_lira import loop_lira  # noqa: E402
 
 SHARED = Path(os.environ.get("RPAC_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 NOMINAL = 0.9
@@ -184,8 +182,7 @@ def faults(runs: int = 200) -> Iterator[list[object]]:
 
 # -- coverage ---------------------------------------------------------------------------------
 
-PAIR = rpac.Outputs([[-1.0], [1.0]])
-PAIR.masks = np.array([[True, False], [False, True]])
+PAIR = rpac.Outputs([[-1.0], [1.0]], masks=np.array([[True, False], [False, True]]))
 PAIR_NATS = quadrature_nats([-1, 1], [0.5, 0.5], 1.0)
 PAIR_SUCCESS = float(norm.cdf(1.0))
 
@@ -278,8 +275,7 @@ def _bayes(seed: int) -> bool:
 
 def _informed(seed: int) -> bool:
     corners = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
-    outputs = rpac.Outputs(corners)
-    outputs.masks = corners > 0
+    outputs = rpac.Outputs(corners, masks=corners > 0)
     play = attack.Play(attack.Game(outputs, np.eye(2)), 400, seed)
     return _exact(attack.Informed(1).run(play, 1 - NOMINAL))
 
@@ -335,7 +331,7 @@ PARTS: dict[str, tuple[Callable[[], Iterable[list[object]]], str, list[str]]] = 
 
 
 def main() -> None:
-    from run import table
+    from benchmarks.run import table
 
     print(f"Command: `python benchmarks/attack.py`; OMP_NUM_THREADS="
           f"{os.environ.get('OMP_NUM_THREADS', 'unset')}; Python {platform.python_version()}, "

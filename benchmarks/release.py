@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import chisquare
 
 import rpac
-from rpac import certificate
+from rpac.certificate import certificate
 from rpac.noise.base import integer_table, look_up, system_uniforms
 
 # --- low bits -----------------------------------------------------------------------------------
@@ -124,8 +124,9 @@ class _Fixed(rpac.Calibrator):
 @contextlib.contextmanager
 def _same_study():
     """Judging draws that repeat, so that two certificates can be compared byte for byte."""
-    import rpac.density
-    import rpac.leakage
+    import rpac.certificate.leakage
+
+    import rpac.certificate.density
 
     certificate._ATTEMPTS.clear()
     rng = np.random.default_rng(0)

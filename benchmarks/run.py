@@ -15,13 +15,13 @@ import sys
 import time
 from pathlib import Path
 
-import neural
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import brentq
 from scipy.stats import binomtest
 
 import rpac
+from benchmarks import neural
 from rpac.oracles import laws, quadrature_nats, sign_cube
 
 SHARED = Path(os.environ.get("RPAC_SHARED", Path(__file__).resolve().parents[2] / "shared"))

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 import rpac
-from rpac.session import Session
+from rpac.front.session import Session
 
 WORLDS, QUESTIONS, NATS = 64, 24, 0.05
 SOURCE = rpac.Worlds(list(range(WORLDS)))
@@ -91,7 +91,7 @@ def durable(asks=200, rounds=9):
     By medians of rounds, in which both take turns: disks are not the same from second to second,
     so the ratio is that of neighbours.
     """
-    from ledger import bare_fsyncs
+    from benchmarks.ledger import bare_fsyncs
 
     with tempfile.TemporaryDirectory(dir=os.environ.get("RPAC_DISK")) as folder:
         found = []

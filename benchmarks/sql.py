@@ -8,9 +8,9 @@ import time
 
 import duckdb
 import numpy as np
-import tpch
 
 import rpac
+from benchmarks import tpch
 
 
 def hand_connection(folder):

@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from rpac import certificate
+from rpac.front.certify import PROCESS
 
 # Compiling is most of what small games cost; JAX reads this when it is first imported.
 os.environ.setdefault(
@@ -17,7 +16,6 @@ os.environ.setdefault(
 )
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "benchmarks"))  # the long runs; tests run them with smaller counts
 SHARED = Path(os.environ.get("RPAC_SHARED", ROOT.parent / "shared"))
 
 
@@ -36,7 +34,7 @@ def pytest_report_header():
 def _postgres():
     try:
         import psycopg  # noqa: F401
-        from ledger import postgres_programs
+        from benchmarks.ledger import postgres_programs
     except ImportError:
         return None
     return postgres_programs()
@@ -57,7 +55,7 @@ def database():
     """Make a database by name, on a real PostgreSQL server of this test run's own."""
     if _postgres() is None:
         pytest.skip("PostgreSQL or psycopg not found; install postgresql and rpac[postgres]")
-    from ledger import postgres
+    from benchmarks.ledger import postgres
 
     with postgres("/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as make:
         yield make
@@ -66,8 +64,7 @@ def database():
 @pytest.fixture(autouse=True)
 def fresh_books():
     """Tests share a process, and certificates of equal outputs share their error."""
-    certificate._ATTEMPTS.clear()
-    certificate._JUDGED.clear()
+    PROCESS.clear()
 
 
 @pytest.fixture(scope="session")

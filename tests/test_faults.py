@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from faults import FAULTS, ROOT, survives  # benchmarks/faults.py
+from benchmarks.faults import FAULTS, ROOT, survives
 
 import rpac
-from rpac.release import add_noise
-from rpac.simulate import answer_on_fresh_draw
+from rpac.release.draw import add_noise
+from rpac.worlds.run import answer_on_fresh_draw
 
 QUICK = [
     "noise halved",

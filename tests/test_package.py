@@ -8,9 +8,8 @@ import subprocess
 import sys
 import tokenize
 
-from conftest import ROOT
-
 import rpac
+from tests.conftest import ROOT
 
 TRUSTED = [  # from any black box to a certificate
     "advantage.py",

@@ -6,10 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import ROOT
+from examples import make_staff
 
-sys.path.insert(0, str(ROOT / "examples"))
-import make_staff
+from tests.conftest import ROOT
 
 BIN = Path(sys.executable).parent
 

@@ -1,50 +1,79 @@
 """Automatic privatization with a certificate that holds."""
 
-import sys
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
-_VERBS = frozenset({"calibrate", "simulate"})
-"""Functions that share their name with the module they live in."""
 
-if TYPE_CHECKING:
-    from rpac._api import *  # noqa: F403
+HOMES = {
+    "rpac.attack.auditing": ("Audit", "audit"),
+    "rpac.budget": ("Bits", "Nats", "ResidualEntropy", "SuccessRate"),
+    "rpac.calibrators.base": ("Calibrator",),
+    "rpac.calibrators.closed_form": (
+        "AutoPAC", "ConfidentAutoPAC", "EfficientPAC", "Isotropic", "Proportional",
+    ),
+    "rpac.calibrators.dp": ("DPGaussian", "DPLaplace"),
+    "rpac.calibrators.equilibrium": ("Equilibrium",),
+    "rpac.calibrators.utility": ("Smooth", "SquaredError", "Utility", "Weighted", "selectivity"),
+    "rpac.certificate.certificate": ("Certificate",),
+    "rpac.certificate.references": (
+        "GaussianReference", "MixtureReference", "Reference", "TableReference",
+    ),
+    "rpac.errors": (
+        "BudgetExceeded", "BudgetSpent", "CertificateError", "ContractError", "ExactRelease",
+        "InputError", "LedgerError", "MechanismError", "RpacError",
+    ),
+    "rpac.front.certify": ("certify",),
+    "rpac.front.compare": ("Comparison", "compare", "curve"),
+    "rpac.front.methods": ("calibrate",),
+    "rpac.front.privatize": ("privatize",),
+    "rpac.front.session": ("Session",),
+    "rpac.learned.composition": ("joint_play", "posterior_weights"),
+    "rpac.learned.settings": ("Adjustment", "Constraint", "Training"),
+    "rpac.learned.sliced": ("SlicedStackelberg", "sliced_privacy"),
+    "rpac.learned.stackelberg": ("Stackelberg", "decoder_attack"),
+    "rpac.ledger.ledger": ("Ledger",),
+    "rpac.noise.base": ("Noise",),
+    "rpac.noise.gaussian": ("GaussianNoise",),
+    "rpac.noise.grid": ("GridNoise", "tabulate"),
+    "rpac.noise.label": ("LabelChannel",),
+    "rpac.noise.lattice": ("LatticeNoise",),
+    "rpac.release.answer": ("Release",),
+    "rpac.sql.database": ("Database",),
+    "rpac.worlds.guard": ("guarded",),
+    "rpac.worlds.outputs": ("Outputs",),
+    "rpac.worlds.run": ("simulate", "vectorized"),
+    "rpac.worlds.source": ("Draws", "Source", "Subsets", "Worlds"),
+}  # fmt: skip
+"""Where the public names live, by module; `__init__.pyi` tells type checkers the same."""
+
+MODULES = {
+    "advantage": "rpac.advantage",
+    "attack": "rpac.attack",
+    "contracts": "rpac.contracts",
+    "oracles": "rpac.oracles",
+    "programs": "rpac.questions.programs",
+    "residual": "rpac.residual",
+    "statistics": "rpac.questions.statistics",
+}
+"""Public names that are modules."""
+
+_HOME = {name: home for home, names in HOMES.items() for name in names}
+__all__ = sorted([*_HOME, *MODULES])  # noqa: PLE0605  (two plain maps, read once)
 
 
 def __getattr__(name: str) -> Any:
     """Load on first use: the command line answers `--help` before NumPy is there."""
-    if name.startswith("__") and name != "__all__":
-        raise AttributeError(f"module 'rpac' has no attribute {name!r}")
-    if name not in _VERBS and find_spec(f"rpac.{name}") is not None:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in MODULES:
+        return import_module(MODULES[name])
+    if not name.startswith("_") and find_spec(f"rpac.{name}") is not None:
         return import_module(f"rpac.{name}")
-    api = import_module("rpac._api")
-    if name == "__all__":
-        return sorted([*api.__all__, *api.LATER])
-    if name in api.__all__:
-        return getattr(api, name)
-    if name in api.LATER:
-        return getattr(import_module(api.LATER[name]), name)
     raise AttributeError(f"module 'rpac' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """List the public names too, those that are not loaded yet included."""
-    return sorted({*globals(), *__getattr__("__all__")})
-
-
-class _Front(ModuleType):
-    """Keeps the verbs: importing a module would put itself in their place."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in _VERBS):
-            super().__setattr__(name, value)
-
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        """Travel by name: functions that use `rpac` go to other processes."""
-        return import_module, (__name__,)
-
-
-sys.modules[__name__].__class__ = _Front
+    return sorted({*globals(), *__all__})

@@ -1,5 +1,5 @@
 """`python -m rpac` is the command line, for where the program itself is not on the path."""
 
-from rpac.cli import run
+from rpac.cli.program import run
 
 run()

@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rpac._checks import count, refuse
-from rpac._types import Floats
+from rpac._base.checks import count, refuse
+from rpac._base.types import Floats
 
 
 def binary_kl(success: ArrayLike, prior: ArrayLike) -> Floats:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
-from rpac._checks import in_range, number, refuse
+from rpac._base.checks import in_range, number, refuse
 from rpac.advantage import success_to_nats
 
 

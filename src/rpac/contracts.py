@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from rpac._checks import digest, refuse
-from rpac._types import Floats
-from rpac.calibrate.base import Calibrator
-from rpac.certificate import certify
+from rpac._base.checks import refuse
+from rpac._base.hashing import digest
+from rpac._base.types import Floats
+from rpac.calibrators.base import Calibrator
 from rpac.errors import ContractError
+from rpac.front.certify import certify
 from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import tabulate
-from rpac.noise.label import LabelChannel
-from rpac.outputs import Outputs
-from rpac.source import Source, Subsets
+from rpac.worlds.outputs import Outputs
+from rpac.worlds.source import Source, Subsets
 
 _DRAWS = 40_000
 
@@ -123,7 +123,7 @@ def check_calibrator(
         first, second = (calibrator.propose(outputs, nats) for _ in range(2))
         _demand(first.describe() == second.describe(), "equal noise for equal calls", "two noises")
         _demand(first.power > 0, "noise of positive power", first.power)
-        law = first if isinstance(first, LabelChannel) else tabulate(outputs, first)
+        law = tabulate(outputs, first)
         bound = certify(outputs, law).bound
         if bound > nats:  # an unlucky draw is one in hundreds; two in a row are a fault
             bound = certify(outputs, law).bound
@@ -143,8 +143,8 @@ def check_attack(attack: Any, seed: int = 0) -> None:
     from rpac.attack import Game, Play
     from rpac.oracles import quadrature_nats
 
-    outputs = Outputs([[-1.0], [1.0]])
-    outputs.masks = np.array([[True, False, True, True], [False, True, True, False]])
+    masks = np.array([[True, False, True, True], [False, True, True, False]])
+    outputs = Outputs([[-1.0], [1.0]], masks=masks)
     silent = Game(outputs, 1.0, lambda worlds, rng: rng.standard_normal(len(worlds)))
     bit = Game(outputs, 1.0)
     for game, truth in ((silent, 0.0), (bit, quadrature_nats([-1, 1], [0.5, 0.5], 1.0))):

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rpac._types import Floats
-from rpac.noise.base import Noise
+from rpac._base.types import Floats
+from rpac.noise import base
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
-from rpac.outputs import Outputs
-from rpac.simulate import vectorized
-from rpac.source import Draws
+from rpac.worlds.outputs import Outputs
+from rpac.worlds.run import vectorized
+from rpac.worlds.source import Draws
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Problem:
 
     name: str
     outputs: Outputs
-    noise: Noise | LabelChannel
+    noise: base.Law
     nats: float
     error: float
 

@@ -16,15 +16,15 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from rpac._checks import array, in_range, probabilities, refuse
-from rpac._types import Floats
-from rpac.joint import entropy
-from rpac.leakage import lattice_law
-from rpac.membership import unit_success
-from rpac.noise.base import Noise
-from rpac.noise.grid import tabulate
+from rpac._base.checks import array, in_range, probabilities, refuse
+from rpac._base.entropy import entropy
+from rpac._base.types import Floats
+from rpac.certificate.exact import lattice_law
+from rpac.certificate.person import unit_success
+from rpac.noise.base import Law, Noise
+from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
-from rpac.outputs import Outputs
+from rpac.worlds.outputs import Outputs
 
 Name = Literal["kl", "total-variation", "chi-square", "hellinger"]
 _GENERATORS: dict[str, tuple[Callable[[Floats], Floats], float]] = {
@@ -173,16 +173,17 @@ def intrinsic_privacy(weights: Any, reference: SecretReference, name: Name = "kl
     return -value
 
 
-def joint_law(outputs: Outputs, noise: Noise | LabelChannel) -> Floats:
+def joint_law(outputs: Outputs, noise: Law) -> Floats:
     """Return P(world, release), (m, cells), for labels or noise in one direction."""
     p = outputs.weights
-    if isinstance(noise, LabelChannel):
-        return np.asarray(p[:, None] * noise.matrix[outputs.values[:, 0].astype(int)])
     law = tabulate(outputs, noise)
-    if len(law.axes) != 1:
+    if isinstance(law, LabelChannel):
+        return np.asarray(p[:, None] * law.matrix[outputs.codes(law)[:, 0]])
+    assert isinstance(law, GridNoise)
+    if law.rank != 1:
         raise refuse(
             "labels, or outputs in one direction",
-            f"{len(law.axes)} directions",
+            f"{law.rank} directions",
             "Exact sums take one; certify bounds the rest.",
         )
     dense = law.axes[0].dense
@@ -221,7 +222,7 @@ class ResidualPrivacy:
 
 def residual_privacy(
     outputs: Outputs,
-    noise: Noise | LabelChannel,
+    noise: Law,
     reference: SecretReference | None = None,
     name: Name = "kl",
 ) -> ResidualPrivacy:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rpac
-from rpac.calibrate.closed_form import auto_pac_variances
+from rpac.calibrators.closed_form import auto_pac_variances
 from rpac.oracles import quadrature_nats
 from rpac.paper.corrections import donsker_varadhan, sliced_wasserstein
 

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import SHARED
 
 from rpac.errors import InputError
+from rpac.learned.networks import NETWORKS, Convolution, Dense, TextNetwork, dropout
 from rpac.paper import classifier
 from rpac.paper.classifier import SETTINGS, Settings, classify, halved, mirrored, shifted
 from rpac.paper.data import Dataset, load
-from rpac.paper.networks import NETWORKS, Convolution, Dense, TextNetwork, dropout
+from tests.conftest import SHARED
 
 DATA = SHARED / "data"
 needs_data = pytest.mark.skipif(

@@ -13,11 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from conftest import SHARED
 
 from rpac.errors import InputError
 from rpac.paper.data import NAMES, load
 from rpac.paper.download import SOURCES
+from tests.conftest import SHARED
 
 DATA = SHARED / "data"
 pytestmark = pytest.mark.skipif(

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT, SHARED
 
 import rpac
-from rpac.cli import main
+from rpac.cli.program import main
 from rpac.errors import InputError
 from rpac.paper import logits, means, published, reproduce, study, tables
+from tests.conftest import ROOT, SHARED
 
 DATA = SHARED / "data"
 SMALL = replace(study.QUICK, sr_pac=0, n_jobs=1)

@@ -7,8 +7,8 @@ import pytest
 
 import rpac
 from rpac import residual
-from rpac.calibrate import gaussian
-from rpac.calibrate.lattice import LatticeGame, gaussian_start, meet_along_mu
+from rpac.calibrators import gaussian
+from rpac.calibrators.lattice import LatticeGame, gaussian_start, meet_along_mu
 from rpac.oracles import quadrature_nats
 
 

@@ -1,15 +1,15 @@
 """Attacks: lower bounds on what a release leaks. The other side of the sandwich."""
 
 from rpac.attack.adaptive import AdaptiveAnalyst
-from rpac.attack.audit import ATTACKS, Audit, audit
+from rpac.attack.auditing import ATTACKS, Audit, audit
 from rpac.attack.base import Attack, Finding, Game, Games, Play, Sampler
 from rpac.attack.bayes import Bayes, Inference, Informed, Membership, Roc, roc
 from rpac.attack.decoder import Learned, SoftmaxDecoder
 from rpac.attack.interval import clopper_pearson, mean_limits
 from rpac.attack.likelihood import DeclaredLaw, Decoder, FittedLaw
-from rpac.attack.membership import LiRA, OneRun, Threshold, lira, one_run
+from rpac.attack.marks import Failure, Precision
 from rpac.attack.pool import PoolMembership
-from rpac.attack.precision import Failure, Precision
+from rpac.attack.scores import LiRA, OneRun, Threshold, lira, one_run
 
 __all__ = [
     "ATTACKS",

@@ -11,12 +11,11 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from rpac._checks import count, refuse
-from rpac._types import Bools, Floats, Ints
+from rpac._base.checks import count, refuse
+from rpac._base.types import Bools, Floats, Ints
 from rpac.attack.base import Attack, Finding, Game, Play, nats_finding
 from rpac.attack.likelihood import DeclaredLaw, log_gain, noise_axes, released_points
-from rpac.noise.label import LabelChannel
-from rpac.outputs import Outputs
+from rpac.worlds.outputs import Outputs
 
 Strategy = Literal["greedy", "top-2", "random"]
 
@@ -55,7 +54,7 @@ class AdaptiveAnalyst(Attack):
         self.weights = questions[0][0].weights
         for game in self._games:
             same = np.array_equal(game.outputs.weights, self.weights)
-            if not same or "density" not in game.has or isinstance(game.noise, LabelChannel):
+            if not same or not {"density", "numbers"} <= game.has:
                 raise refuse(
                     "numeric questions on one prior, with noise of known density",
                     repr(game.outputs),

@@ -15,17 +15,16 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, count, refuse
-from rpac._types import Bools, Floats, Ints
+from rpac._base.checks import array, count, refuse
+from rpac._base.types import Bools, Floats, Ints
 from rpac.advantage import success_to_nats
 from rpac.attack.interval import clopper_pearson, mean_limits
 from rpac.attack.likelihood import DeclaredLaw, Decoder, FittedLaw, gain_range, world_gains
-from rpac.noise.base import Noise, study_uniforms
+from rpac.noise.base import Law, Noise
 from rpac.noise.gaussian import GaussianNoise
-from rpac.noise.grid import GridNoise, tabulate
-from rpac.noise.label import LabelChannel
+from rpac.noise.grid import tabulate
 from rpac.noise.lattice import LatticeNoise
-from rpac.outputs import Outputs
+from rpac.worlds.outputs import Outputs
 
 STUDY = 0.3
 """Share of the games that attacks may learn from; the others judge them."""
@@ -33,7 +32,7 @@ _PICKING = 2_000
 _MOST_NUMBERS = 1 << 27
 MISSING = {
     "density": "the noise's log density (pass a noise, a covariance or (sampler, log_density))",
-    "masks": "who is in which world (simulate a Subsets, or set outputs.masks, (worlds, units))",
+    "masks": "who is in which world (simulate a Subsets, or pass masks=, (worlds, units), to Outputs)",
     "numbers": "numeric outputs (labels have no digits, no scale and no spread)",
 }
 """What an attack may need, and how to supply it."""
@@ -71,7 +70,7 @@ class Sampler:
 
 def as_law(noise: Any) -> Any:
     """Return a law to attack: a noise, a covariance, a sampler, or (sampler, log density)."""
-    if noise is None or isinstance(noise, Noise | LabelChannel | Sampler):
+    if noise is None or isinstance(noise, Law | Sampler):
         return noise
     if isinstance(noise, tuple) and len(noise) == 2 and all(map(callable, noise)):
         return Sampler(*noise)
@@ -109,7 +108,8 @@ class Game:
         if self.noise is None and released is None:
             raise refuse("a noise, or a release function", "neither", "Pass `released=`.")
         dim = getattr(self.noise, "dim", outputs.dim)
-        if dim != outputs.dim or isinstance(law, LabelChannel) != (outputs.kind == "label"):
+        channel = isinstance(law, Law) and not isinstance(law, Noise)
+        if dim != outputs.dim or channel != (outputs.kind == "label"):
             raise refuse(f"noise that fits {outputs!r}", repr(noise), "Match the two.")
         self.honest = released is None
         self._released = released
@@ -117,8 +117,7 @@ class Game:
     @property
     def has(self) -> frozenset[str]:
         """What this game supplies, of the keys of `MISSING`."""
-        density = isinstance(self.noise, LabelChannel) or hasattr(self.noise, "log_density")
-        found = {"density": density, "masks": self.outputs.masks is not None,
+        found = {"density": hasattr(self.noise, "log_density"), "masks": self.outputs.masks is not None,
                  "numbers": self.outputs.kind != "label"}  # fmt: skip
         return frozenset(key for key, there in found.items() if there)
 
@@ -146,7 +145,7 @@ class Game:
         if (drawn != np.asarray(worlds)).any() or not 0 <= drawn.min() <= drawn.max() < len(
             self.outputs.weights
         ):
-            raise refuse("indices of worlds", "others", "Count the worlds from 0.")
+            raise refuse("indices of worlds", f"{drawn.min()} to {drawn.max()}", "Count from 0.")
         return Games(drawn, self._table(released, len(drawn)))
 
     def _table(self, released: Any, n: int) -> Floats:
@@ -166,11 +165,8 @@ class Game:
         if self._released is not None:
             return self._released(worlds, rng)
         law, values = self.noise, self.outputs.values[worlds]
-        if isinstance(law, LabelChannel):
-            return law.sample(values[:, 0].astype(np.int64), rng)
-        if isinstance(law, GridNoise):
-            shifts = law.at(study_uniforms(rng, len(worlds), len(law.axes)))
-            return law.decode(self.outputs.codes(law)[worlds] + shifts)
+        if isinstance(law, Law):
+            return law.applied(values, rng)
         return values + np.asarray(law.sample(len(worlds), rng)).reshape(values.shape)
 
 
@@ -254,6 +250,14 @@ class Finding:
     covered: bool = True
     note: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def reached(self) -> float:
+        """What it reached, in nats; a success rate may understate what its log score shows."""
+        nats = self.estimate if self.measure == "nats" else 0.0
+        if self.prior is not None and self.prior < 1:
+            nats = float(success_to_nats(self.estimate, self.prior))
+        return max(nats, self.nats)
 
 
 def nats_finding(

@@ -12,8 +12,8 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import count, refuse
-from rpac._types import Floats, Ints
+from rpac._base.checks import count, refuse
+from rpac._base.types import Floats, Ints
 from rpac.attack.base import Attack, Finding, Games, Play, nats_finding, success_finding
 from rpac.attack.interval import clopper_pearson, mean_limits
 from rpac.attack.likelihood import Decoder, gain_range, log_gain, posteriors

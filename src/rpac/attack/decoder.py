@@ -11,8 +11,8 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from rpac._checks import refuse
-from rpac._types import Floats, Ints
+from rpac._base.checks import refuse
+from rpac._base.types import Floats, Ints
 from rpac.attack.base import Attack, Finding, Play, nats_finding
 from rpac.attack.likelihood import Decoder
 

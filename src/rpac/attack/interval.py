@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rpac._checks import refuse
-from rpac._types import Floats
-from rpac.confidence import lower_mean, upper_mean
+from rpac._base.checks import refuse
+from rpac._base.types import Floats
+from rpac.certificate.confidence import lower_mean, upper_mean
 
 
 def mean_limits(draws: Floats, low: float, high: float, delta: float) -> tuple[float, float]:

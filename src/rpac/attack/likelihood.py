@@ -12,14 +12,14 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import refuse
-from rpac._types import Floats, Ints
-from rpac.leakage import FLOOR
+from rpac._base.checks import refuse
+from rpac._base.types import Floats, Ints
+from rpac.certificate.references import blocks
+from rpac.certificate.sampled import FLOOR
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
-from rpac.outputs import Outputs
-from rpac.reference.mixture import blocks
+from rpac.worlds.outputs import Outputs
 
 _MOST_AXES = 16
 """Directions, the widest first, in which a law is fitted."""

@@ -7,14 +7,14 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import count, refuse
-from rpac._types import Floats
+from rpac._base.checks import count, refuse
+from rpac._base.types import Floats
 from rpac.attack.base import Attack, Finding, Play
-from rpac.calibrate.base import Calibrator
-from rpac.calibrate.methods import calibrate
-from rpac.outputs import Outputs
-from rpac.simulate import simulate
-from rpac.source import Subsets
+from rpac.calibrators.base import Calibrator
+from rpac.front.methods import calibrate
+from rpac.worlds.outputs import Outputs
+from rpac.worlds.run import simulate
+from rpac.worlds.source import Subsets
 
 WARN_ABOVE = 1.1
 """Ratio of noise with and without a unit above which the audit warns."""

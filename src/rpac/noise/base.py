@@ -1,4 +1,4 @@
-"""The noun Noise, and the integer tables from which everything released is drawn."""
+"""The nouns Law, Noise and Releasable, and the integer tables everything released is drawn from."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from rpac._checks import refuse
-from rpac._types import Floats, Ints, Json, Table
+from rpac._base.frozen import Frozen
+from rpac._base.types import Floats, Ints, Json, Table
 
 TOTAL = 1 << 63
 """A table's weights are integers that sum to exactly this; they *are* the law."""
@@ -39,30 +39,66 @@ def look_up(table: Table, uniforms: Table) -> Ints:
     return np.searchsorted(np.cumsum(table, dtype=np.uint64), uniforms, side="right")
 
 
-class Frozen:
-    """An object that stays as it was certified: no attribute changes once `freeze` was called."""
+class Law(Frozen, ABC):
+    """How an output is randomised before it is released: by additive noise, or by a channel."""
 
-    def freeze(self, *arrays: str) -> None:
-        """Make the named arrays read-only, and the object with them."""
-        for name in arrays:
-            kept = np.array(getattr(self, name))
-            kept.setflags(write=False)
-            object.__setattr__(self, name, kept)
-        object.__setattr__(self, "_frozen", True)
+    @property
+    @abstractmethod
+    def power(self) -> float:
+        """What it costs: E ||B||^2; for labels the probability of a change."""
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if getattr(self, "_frozen", False):
-            raise refuse("noise that stays as certified", f"a new `{name}`", "Make another noise.")
-        object.__setattr__(self, name, value)
+    @abstractmethod
+    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
+        """Return (n, d) outputs as they might be released, for study; a release never calls it."""
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for kept in state.values():  # a copy's arrays are as read-only as the original's
-            if isinstance(kept, np.ndarray):
-                kept.setflags(write=False)
-        self.__dict__.update(state)
+    @abstractmethod
+    def describe(self) -> Json:
+        """Return the public description that goes into a certificate."""
 
 
-class Noise(Frozen, ABC):
+class Releasable(Law):
+    """A law on integers, which is really released: tables on a grid, or a channel of labels.
+
+    Guarantees:
+        `noisy` draws once, from the operating system, the law whose masses `log_likelihood`
+        returns. Subclasses are final.
+    """
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """SHA-256 of all that decides what is released."""
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """Number of integers of an output, r."""
+
+    @abstractmethod
+    def encode(self, values: Floats) -> Ints:
+        """Return the (n, r) integers of (n, d) values."""
+
+    @abstractmethod
+    def noisy(self, codes: Ints) -> Ints:
+        """Return the (r,) released integers of one output's (r,) integers."""
+
+    @abstractmethod
+    def decode(self, codes: Ints) -> Floats:
+        """Return the (d,) released numbers of (r,) integers: public post-processing."""
+
+    @abstractmethod
+    def log_likelihood(self, codes: Ints, released: Ints) -> Floats:
+        """Return log P(released | world), (m,), for (m, r) worlds and the (r,) released."""
+
+    @abstractmethod
+    def error(self) -> dict[str, Floats]:
+        """Return "noise", the (d,) standard deviations, and "bias" where the mean is not 0.
+
+        Empty for labels.
+        """
+
+
+class Noise(Law):
     """Additive noise B, independent of the secret.
 
     Guarantees:
@@ -80,19 +116,14 @@ class Noise(Frozen, ABC):
     def cov(self) -> Floats:
         """Covariance of B, (d, d)."""
 
-    @property
-    @abstractmethod
-    def power(self) -> float:
-        """E ||B||^2."""
-
     @abstractmethod
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study; a release never calls this."""
 
+    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
+        """Return (n, d) outputs with noise, for study."""
+        return np.asarray(values + self.sample(len(values), rng))
+
     @abstractmethod
     def log_density(self, points: Floats) -> Floats:
         """Return log q at (n, d) points: a density, or a mass on the noise's own lattice."""
-
-    @abstractmethod
-    def describe(self) -> Json:
-        """Return the public description that goes into a certificate."""

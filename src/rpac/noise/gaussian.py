@@ -7,8 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, digest, positive_definite, refuse
-from rpac._types import Floats, Json
+from rpac._base.checks import array, positive_definite, refuse
+from rpac._base.hashing import digest
+from rpac._base.types import Floats, Json
 from rpac.noise.base import Noise
 
 
@@ -94,6 +95,10 @@ class GaussianNoise(Noise):
     def power(self) -> float:
         """E ||B||^2, the trace of the covariance."""
         return float(self.variances.sum())
+
+    def power_in(self, scale: Floats) -> float:
+        """Return E ||scale * B||^2 for (d,) factors: the power in other units."""
+        return float(np.square(scale) @ (np.square(self.basis) @ self.variances))
 
     def whiten(self, values: Floats, center: Floats) -> Floats:
         """Return (n, r) coordinates in units of the noise's own scale."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final, overload
 
 import numpy as np
 
-from rpac._checks import array, digest, refuse
-from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import Frozen, Noise, study_uniforms
+from rpac._base.checks import array, refuse
+from rpac._base.frozen import Frozen
+from rpac._base.hashing import digest
+from rpac._base.types import Floats, Ints, Json, Table
+from rpac.noise.base import Law, Noise, Releasable, study_uniforms, system_uniforms
 from rpac.noise.gaussian import GaussianNoise, refuse_bare
-from rpac.noise.lattice import LatticeNoise, Law, gaussian_law
-
-if TYPE_CHECKING:
-    from rpac.outputs import Outputs
+from rpac.noise.label import LabelChannel
+from rpac.noise.lattice import LatticeNoise, TableLaw, gaussian_law
+from rpac.worlds.outputs import Outputs
 
 STEPS_PER_SIGMA = 1024
 """Fineness of the grid for real outputs: rounding moves a world by at most sigma / 2048."""
@@ -35,7 +36,7 @@ class Laws(Frozen):
         digest: SHA-256 of scales and tables.
     """
 
-    def __init__(self, each: tuple[Law, ...]) -> None:
+    def __init__(self, each: tuple[TableLaw, ...]) -> None:
         self.each, self.shared = each, len(set(each)) == 1
         moments = [(law.scale or np.nan, law.mean, law.variance, law.power) for law in each]
         rows: list[Floats] = list(np.array(moments).T)
@@ -55,7 +56,7 @@ _laws = lru_cache(maxsize=16)(Laws)
 
 
 @final
-class GridNoise(Noise):
+class GridNoise(Noise, Releasable):
     """Table noise on the axes of a public basis; made by `tabulate`.
 
     A world z becomes the integers round((z - center) @ basis / step); noise is added to those
@@ -114,6 +115,11 @@ class GridNoise(Noise):
         return int(self.basis.shape[0])
 
     @property
+    def rank(self) -> int:
+        """Number of axes, r."""
+        return len(self.steps)
+
+    @property
     def scales(self) -> Floats:
         """Scale of each discrete Gaussian axis in steps, (r,); NaN for other tables."""
         return self.laws.scales
@@ -137,6 +143,11 @@ class GridNoise(Noise):
     def power(self) -> float:
         """E ||B||^2."""
         return self._power
+
+    def power_in(self, scale: Floats) -> float:
+        """Return E ||scale * B||^2 for (d,) factors: the power in other units."""
+        each = np.square(self.basis) @ self.axis_variances + np.square(self.mean)
+        return float(np.square(scale) @ each)
 
     @property
     def gaussian(self) -> bool:
@@ -164,13 +175,41 @@ class GridNoise(Noise):
         codes = np.rint(along / self.steps)
         if not np.abs(codes).max(initial=0.0) <= 2**50:
             raise refuse(
-                "outputs within 2**50 grid steps", "a wider spread", "Clip the outlying worlds."
+                "outputs within 2**50 grid steps",
+                "a wider spread",
+                "Clip the outlying worlds.",
             )
         return np.asarray(codes.astype(np.int64))
 
     def decode(self, codes: Ints) -> Floats:
         """Return the (n, d) values of (n, r) integers, or one of one: public post-processing."""
         return np.asarray(self.center + (codes * self.steps) @ self.basis.T)
+
+    def noisy(self, codes: Ints) -> Ints:
+        """Return one output's (r,) integers plus one draw of noise from the operating system.
+
+        Guarantees:
+            The sum lies on the public grid, whatever the secret; no seed, no float addition.
+        """
+        return np.asarray(codes + self.at(system_uniforms(1, self.rank))[0])
+
+    def log_likelihood(self, codes: Ints, released: Ints) -> Floats:
+        """Return log P(released | world), (m,), for (m, r) worlds: sums over independent axes."""
+        if self.laws.shared:
+            low, log_mass = self.laws.each[0].log_mass
+            cells = ((released - low) - codes).T
+            # `sum` without its wrapper
+            return np.asarray(np.add.reduce(log_mass.take(cells, mode="clip"), axis=0))
+        found = np.zeros(len(codes))
+        for c, law in enumerate(self.laws.each):
+            low, log_mass = law.log_mass
+            found += log_mass.take(released[c] - codes[:, c] - low, mode="clip")
+        return found
+
+    def error(self) -> dict[str, Floats]:
+        """Return the deviations of the released numbers' noise, and its mean if it is not 0."""
+        found = {"noise": np.sqrt(np.square(self.basis) @ self.axis_variances)}
+        return found if self.gaussian else found | {"bias": self.mean}  # Gaussians are even
 
     def at(self, uniforms: Table) -> Ints:
         """Return the (n, r) integer noise that (n, r) uniform integers select."""
@@ -181,38 +220,66 @@ class GridNoise(Noise):
         codes = self.at(study_uniforms(rng, n, len(self.steps)))
         return np.asarray((codes * self.steps) @ self.basis.T)
 
+    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
+        """Return (n, d) outputs as they might be released, for study: on the grid, with noise."""
+        return self.decode(
+            self.encode(values) + self.at(study_uniforms(rng, len(values), self.rank))
+        )
+
     def log_density(self, points: Floats) -> Floats:
         """Return the log mass at (n, d) points of the noise grid; -inf off it."""
         along = np.asarray(points, np.float64) @ self.basis
         each = [axis.log_density(along[:, [i]]) for i, axis in enumerate(self.axes)]
         return np.asarray(np.sum(each, axis=0))
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of basis, center, steps and tables."""
+        key = sha256(f"{self.basis.shape} {self.laws.digest} ".encode() + self._whole.tobytes())
+        return key.hexdigest()
+
     def describe(self) -> Json:
         """Return the public description."""
-        key = sha256(f"{self.basis.shape} {self.laws.digest} ".encode() + self._whole.tobytes())
         return {
             "family": "grid",
             "dim": self.dim,
-            "rank": len(self.steps),
+            "rank": self.rank,
             "power": self.power,
             "gaussian": self.gaussian,
-            "digest": key.hexdigest(),
+            "digest": self.digest,
         }
 
     def __repr__(self) -> str:
         return f"GridNoise(dim={self.dim}, axes={len(self.steps)}, power={self.power:.6g})"
 
 
-def tabulate(outputs: Outputs, noise: Noise) -> GridNoise:
-    """Return the released form of a noise: grid and integer tables for these outputs.
+@overload
+def tabulate(outputs: Outputs, noise: Noise) -> GridNoise: ...
+@overload
+def tabulate(outputs: Outputs, noise: Law) -> Releasable: ...
+def tabulate(outputs: Outputs, noise: Law) -> Releasable:
+    """Return the released form of a law: grid and integer tables for these outputs.
 
     Counts keep their own lattice (whole steps) where the noise is aligned with the coordinates;
-    other outputs get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128).
+    other outputs get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128). A
+    channel of labels is a table already.
     """
-    if outputs.kind == "label" or noise.dim != outputs.dim:
-        raise refuse(
-            f"numeric outputs with {noise.dim} coordinates", repr(outputs), "Match the two."
-        )
+    if type(noise) is LabelChannel:
+        return _fitting(outputs, noise)
+    if not isinstance(noise, Noise) or outputs.kind == "label" or noise.dim != outputs.dim:
+        expected = f"numeric outputs with {getattr(noise, 'dim', 'as many')} coordinates"
+        raise refuse(expected, f"{outputs!r} with {noise!r}", "Match the two.")
+    return _tabulated(outputs, noise)
+
+
+def _fitting(outputs: Outputs, channel: LabelChannel) -> LabelChannel:
+    if outputs.kind != "label" or len(channel.tables) != len(outputs.labels):
+        expected = "labels with a LabelChannel of as many rows"
+        raise refuse(expected, f"{outputs!r} with {channel!r}", "Match the two.")
+    return channel
+
+
+def _tabulated(outputs: Outputs, noise: Noise) -> GridNoise:
     if type(noise) is GridNoise:
         return noise
     if type(noise) is LatticeNoise:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, count, digest, in_range, probabilities, refuse
-from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import TOTAL, Frozen, integer_table, look_up, study_uniforms
+from rpac._base.checks import array, count, in_range, probabilities, refuse
+from rpac._base.hashing import digest
+from rpac._base.types import Floats, Ints, Json, Table
+from rpac.noise.base import (
+    TOTAL,
+    Releasable,
+    integer_table,
+    look_up,
+    study_uniforms,
+    system_uniforms,
+)
 
 
 @final
-class LabelChannel(Frozen):
+class LabelChannel(Releasable):
     """A row-stochastic matrix P(released label | true label), held as integer tables.
 
     Args:
@@ -55,14 +64,48 @@ class LabelChannel(Frozen):
             out[here] = look_up(self.tables[label], uniforms[here])
         return out
 
+    @property
+    def rank(self) -> int:
+        """One integer: the label's number."""
+        return 1
+
+    def encode(self, values: Floats) -> Ints:
+        """Return the (n, 1) numbers of (n, 1) labels."""
+        return values.astype(np.int64)
+
+    def noisy(self, codes: Ints) -> Ints:
+        """Return the (1,) released label of one true label, drawn by the operating system."""
+        return self.at(codes, system_uniforms(1))
+
+    def decode(self, codes: Ints) -> Floats:
+        """Return the (1,) number of a released label."""
+        return codes.astype(np.float64)
+
+    def log_likelihood(self, codes: Ints, released: Ints) -> Floats:
+        """Return log P(released | world), (m,), for the (m, 1) labels of the worlds."""
+        return self.log_density(codes[:, 0], np.broadcast_to(released, codes[:, 0].shape))
+
+    def error(self) -> dict[str, Floats]:
+        """Return nothing: a label has no interval around it."""
+        return {}
+
     def sample(self, labels: Ints, rng: np.random.Generator) -> Ints:
         """Return released labels for study."""
         return self.at(labels, study_uniforms(rng, len(labels)))
+
+    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
+        """Return (n, 1) labels as they might be released, for study."""
+        return self.sample(values[:, 0].astype(np.int64), rng)[:, None].astype(np.float64)
 
     def log_density(self, labels: Ints, released: Ints) -> Floats:
         """Return log P(released | label), elementwise."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.matrix[labels, released]))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the tables."""
+        return digest(self.tables)
 
     def describe(self) -> Json:
         """Return the public description."""
@@ -70,7 +113,7 @@ class LabelChannel(Frozen):
             "family": "label",
             "classes": len(self.tables),
             "power": self.power,
-            "digest": digest(self.tables),
+            "digest": self.digest,
         }
 
     def __repr__(self) -> str:

@@ -11,12 +11,14 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import array, digest, in_range, number, probabilities, refuse
-from rpac._types import Floats, Ints, Json, Table
-from rpac.noise.base import TOTAL, Frozen, Noise, integer_table, study_uniforms
+from rpac._base.checks import array, in_range, number, probabilities, refuse
+from rpac._base.frozen import Frozen
+from rpac._base.hashing import digest
+from rpac._base.types import Floats, Ints, Json, Table
+from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
 
 
-class Law(Frozen):
+class TableLaw(Frozen):
     """A table and all that follows from it, in steps: computed once, shared by every axis."""
 
     def __init__(self, offsets: Ints, table: Table, scale: float | None = None, log_sum: float = 0):
@@ -51,17 +53,17 @@ class Law(Frozen):
         return digest(self.offsets, self.table)
 
 
-def gaussian_law(scale: float) -> Law:
+def gaussian_law(scale: float) -> TableLaw:
     """Return the discrete Gaussian exp(-k^2 / 2 scale^2), with its log normaliser."""
     return _gaussian_law(in_range(scale, "scale", 0.0, 1e7))
 
 
 @lru_cache(maxsize=64)
-def _gaussian_law(scale: float) -> Law:
+def _gaussian_law(scale: float) -> TableLaw:
     reach = math.ceil(12.0 * scale) + 12  # what lies beyond is below 1e-31 of the whole
     k = np.arange(-reach, reach + 1)
     kernel = np.exp(-0.5 * np.square(k / scale))
-    return Law(k, integer_table(kernel), scale, math.log(float(kernel.sum())))
+    return TableLaw(k, integer_table(kernel), scale, math.log(float(kernel.sum())))
 
 
 @final
@@ -87,9 +89,11 @@ class LatticeNoise(Noise):
         k = array(offsets, "offsets", 1)
         q = probabilities(weights, "weights", size=k.size)
         if (k != np.rint(k)).any() or np.unique(k).size != k.size or np.abs(k).max() > 2**31:
-            raise refuse("distinct whole `offsets`", "others", "Give multiples of `step`.")
+            raise refuse(
+                "distinct whole `offsets`", f"{k.tolist()[:8]}", "Give multiples of `step`."
+            )
         order = np.argsort(k)
-        law = Law(k[order].astype(np.int64), integer_table(q[order]))
+        law = TableLaw(k[order].astype(np.int64), integer_table(q[order]))
         self.step, self.scale, self.law = float(step), law.scale, law
         self.freeze()
 
@@ -99,7 +103,7 @@ class LatticeNoise(Noise):
         return cls.of(in_range(step, "step", 0.0, math.inf), gaussian_law(scale))
 
     @classmethod
-    def of(cls, step: float, law: Law) -> LatticeNoise:
+    def of(cls, step: float, law: TableLaw) -> LatticeNoise:
         """Return the noise of a table on multiples of `step`."""
         noise = object.__new__(cls)
         noise.step, noise.scale, noise.law = step, law.scale, law
@@ -155,7 +159,7 @@ class LatticeNoise(Noise):
     def excess(self) -> float:
         """KL(table || ideal, untruncated discrete Gaussian) in nats: the price of tabulating."""
         if self.scale is None:
-            raise refuse("a discrete Gaussian", "another table", "Use LatticeNoise.gaussian.")
+            raise refuse("a discrete Gaussian", repr(self), "Use LatticeNoise.gaussian.")
         return self.law.excess
 
     def at(self, uniforms: Table) -> Ints:

@@ -24,12 +24,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from rpac._checks import count, digest, refuse
-from rpac._content import fingerprint
-from rpac._types import Floats, Ints, Json
+from rpac._base.checks import count, refuse
+from rpac._base.hashing import digest, fingerprint
+from rpac._base.progress import progress as bar
+from rpac._base.types import Floats, Ints, Json
+from rpac.learned.networks import NETWORKS, VOCABULARY, Moments
 from rpac.paper.data import Dataset
-from rpac.paper.networks import NETWORKS, VOCABULARY, Moments
-from rpac.simulate import progress as bar
 
 Progress = Callable[[int, int, float], None]
 _LENGTH = 64

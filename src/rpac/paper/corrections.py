@@ -15,13 +15,13 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from rpac._checks import count, in_range, refuse
-from rpac._types import Floats
-from rpac.calibrate.product import independent_rotation
-from rpac.confidence import lower_mean, upper_mean
+from rpac._base.checks import count, in_range, refuse
+from rpac._base.types import Floats
+from rpac.calibrators.product import independent_rotation
+from rpac.certificate.confidence import lower_mean, upper_mean
+from rpac.certificate.references import MixtureReference
 from rpac.noise.gaussian import GaussianNoise
-from rpac.outputs import Outputs
-from rpac.reference.mixture import MixtureReference
+from rpac.worlds.outputs import Outputs
 
 Critic = Callable[[Floats], Floats]
 _CAPS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -126,7 +126,7 @@ def donsker_varadhan(
     n_train = min(5_000, count(draws, "draws", least=1_000) // 10)
     train_p, train_q = world.draw(n_train), world.normal(n_train)
     if critic == "network":
-        from rpac.calibrate.decoders import dv_network
+        from rpac.learned.decoders import dv_network
 
         critic = dv_network(train_p, train_q, seed=0 if seed is None else seed)
     f = _mixture_critic(world) if critic == "mixture" else critic

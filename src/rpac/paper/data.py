@@ -18,8 +18,8 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._checks import count, refuse
-from rpac._types import Ints
+from rpac._base.checks import count, refuse
+from rpac._base.types import Ints
 from rpac.errors import RpacError
 from rpac.paper.download import SOURCES, Remote, fetch, words_after
 

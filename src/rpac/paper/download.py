@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from rpac._checks import refuse
-from rpac.simulate import progress
+from rpac._base.checks import refuse
+from rpac._base.progress import progress
 
 _CHUNK = 1 << 18
 _PATIENCE = 60.0

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rpac._types import Floats, Ints
-from rpac.calibrate.methods import calibrate, needs_no_noise
+from rpac._base.types import Floats, Ints
+from rpac.front.methods import calibrate, needs_no_noise
 from rpac.noise.base import Noise
 from rpac.noise.label import LabelChannel
-from rpac.outputs import Outputs
 from rpac.paper import published
 from rpac.paper.study import CLOSED_FORMS, Row, Settings, few, judged, noises
+from rpac.worlds.outputs import Outputs
 
 SECRET = "test record"
 
@@ -122,9 +122,8 @@ def bare_rows(
 
 
 def _worlds(values: Any, kind: str | None = None) -> Outputs:
-    outputs = Outputs(values, kind=kind)
-    outputs.statement = f"which of {len(values)} test records was classified"
-    return outputs
+    said = f"which of {len(values)} test records was classified"
+    return Outputs(values, kind=kind, statement=said)
 
 
 def _start(name: str, logits: Floats) -> tuple[str, str, float]:

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from rpac._types import Bools, Floats
+from rpac._base.types import Bools, Floats
 from rpac.advantage import nats_to_epsilon, nats_to_success
-from rpac.attack.audit import audit
+from rpac.attack.auditing import audit
 from rpac.budget import SuccessRate
-from rpac.calibrate.closed_form import auto_pac_variances, principal
-from rpac.calibrate.dp import DPGaussian
-from rpac.calibrate.methods import calibrate
-from rpac.certificate import certify
+from rpac.calibrators.closed_form import auto_pac_variances, principal
+from rpac.calibrators.dp import DPGaussian
+from rpac.front.certify import certify
+from rpac.front.methods import calibrate
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import tabulate
-from rpac.outputs import Outputs
 from rpac.paper import published
 from rpac.paper.published import POOL
 from rpac.paper.study import CLOSED_FORMS, MATCHED, Row, Settings, few, judged, noises
-from rpac.simulate import simulate
-from rpac.source import Subsets
+from rpac.worlds.outputs import Outputs
+from rpac.worlds.run import simulate
+from rpac.worlds.source import Subsets
 
 MEMBERSHIP = "one of the listed membership vectors"
 HALVES = "half-sample"
@@ -60,10 +60,9 @@ def outputs_of(records: Floats, secret: str, settings: Settings) -> Outputs:
     if secret == HALVES:
         return simulate(Subsets(records, worlds=settings.worlds, seed=settings.seed), _mean)
     masks = membership_vectors(settings.worlds, settings.seed)
-    outputs = Outputs(masks @ records / masks.sum(axis=1, keepdims=True))
-    outputs.masks = masks
-    outputs.statement = f"which of {len(masks)} membership vectors of {POOL} records was drawn"
-    return outputs
+    means = masks @ records / masks.sum(axis=1, keepdims=True)
+    said = f"which of {len(masks)} membership vectors of {POOL} records was drawn"
+    return Outputs(means, statement=said, masks=masks)
 
 
 def _mean(sample: Floats) -> Floats:

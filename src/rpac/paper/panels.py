@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rpac.paper.study import MATCHED, Study
-from rpac.plots import blank_figure
+from rpac.pictures.plots import blank_figure
 
 _STYLE = {
     "confident-auto-pac": ("0.6", "v:"),

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from rpac._checks import refuse
+from rpac._base.checks import refuse
 from rpac.paper import logits, means, published, tables
 from rpac.paper.data import NAMES, Dataset, load
 from rpac.paper.study import MATCHED, Row, Settings, Study, beside, run

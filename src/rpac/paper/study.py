@@ -10,19 +10,19 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from rpac.attack.audit import audit
-from rpac.calibrate.base import Calibrator
-from rpac.calibrate.methods import needs_no_noise
-from rpac.certificate import Certificate, certify
-from rpac.curves import curve
+from rpac._base.progress import progress
+from rpac.attack.auditing import audit
+from rpac.calibrators.base import Calibrator
+from rpac.certificate.certificate import Certificate
 from rpac.errors import ExactRelease
-from rpac.noise.base import Noise
+from rpac.front.certify import certify
+from rpac.front.compare import curve
+from rpac.front.methods import needs_no_noise
+from rpac.noise.base import Law
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import tabulate
-from rpac.noise.label import LabelChannel
-from rpac.outputs import Outputs
 from rpac.paper.published import Claim, Verdict
-from rpac.simulate import progress
+from rpac.worlds.outputs import Outputs
 
 CLOSED_FORMS = ("auto-pac", "proportional", "efficient-pac", "confident-auto-pac")
 PRINTED_AS = {
@@ -203,7 +203,7 @@ def beside(rows: Iterable[Row], secret: str, verdicts: Mapping[Claim, Verdict]) 
 
 def noises(
     outputs: Outputs, budgets: Sequence[float], method: str | Calibrator
-) -> Iterator[tuple[float, Noise | LabelChannel]]:
+) -> Iterator[tuple[float, Law]]:
     """Yield budget and noise wherever noise is needed."""
     noisy = [b for b in budgets if not needs_no_noise(outputs, b)]
     with warnings.catch_warnings():
@@ -235,7 +235,7 @@ def judged(
         draws: Judging draws; None: as many as a release takes.
     """
     for _ in range(_ATTEMPTS):
-        law = noise if isinstance(noise, LabelChannel) else tabulate(outputs, noise)
+        law = tabulate(outputs, noise)
         certificate = certify(outputs, law, draws=draws)
         if certificate.bound <= budget or not isinstance(noise, GaussianNoise):
             break

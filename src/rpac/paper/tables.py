@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rpac._base.text import columns
 from rpac.paper.published import count_text
 from rpac.paper.study import COLUMNS, Row, Study
 
@@ -58,13 +59,11 @@ def markdown(study: Study) -> str:
 
 def summary(study: Study) -> str:
     """Return what a terminal shows, about the paper's own secret."""
-    from rpac import _show
-
     shown = ("equilibrium", "auto-pac", "sr-pac", "dp", "labels")
     rows = [r for r in study.rows if r.method in shown and r.secret == study.secrets[0]]
-    columns = _MEANS if study.of_means else _LOGITS
-    body = [[_short(row.cells()[name]) for name in columns] for row in _in_order(rows)]
-    return _show.columns([_HEADS.get(name, name) for name in columns], body)
+    names = _MEANS if study.of_means else _LOGITS
+    body = [[_short(row.cells()[name]) for name in names] for row in _in_order(rows)]
+    return columns([_HEADS.get(name, name) for name in names], body)
 
 
 def _plain(value: Any) -> str:

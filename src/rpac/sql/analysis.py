@@ -16,10 +16,10 @@ from typing import Any, Literal, TypeAlias
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-from rpac._checks import refuse
+from rpac._base.checks import refuse
 from rpac.errors import RpacError
 from rpac.sql.database import Database
-from rpac.sql.ties import (
+from rpac.sql.joins import (
     Named,
     Node,
     Place,

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from rpac import frames
-from rpac._checks import digest, refuse
-from rpac._types import Ints
-from rpac.source import Pool, Subsets
+from rpac._base.checks import refuse
+from rpac._base.hashing import digest
+from rpac._base.types import Ints
+from rpac.worlds import tables as frames
+from rpac.worlds.source import Pool, Subsets
 
 if TYPE_CHECKING:
     from rpac.sql.query import Query

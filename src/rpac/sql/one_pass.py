@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlglot import exp
 
-from rpac._types import Bools, Floats
+from rpac._base.types import Bools, Floats
 from rpac.sql.analysis import ONE_PASS, Analysis, group_keys
 from rpac.sql.database import UNIT
 from rpac.sql.table import as_number, whole_type
-from rpac.sql.worlds import extremes, totals
+from rpac.sql.totals import extremes, totals
 
 if TYPE_CHECKING:
     from rpac.sql.query import Query

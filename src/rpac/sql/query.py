@@ -13,14 +13,14 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import build_scope
 
-from rpac._checks import refuse
-from rpac._form import Form
-from rpac._types import Floats
-from rpac.source import Source
+from rpac._base.checks import refuse
+from rpac._base.types import Floats
 from rpac.sql.analysis import Analysis, group_keys
 from rpac.sql.database import Database
 from rpac.sql.one_pass import OnePass, serves
 from rpac.sql.table import Measure, Table, as_number, whole_type
+from rpac.worlds.flatten import Form
+from rpac.worlds.source import Source
 
 OTHER = "other"
 
@@ -174,7 +174,7 @@ class Query:
 
     def _world_by_world(self, members: Any) -> tuple[list[tuple[Any, ...]], Floats]:
         """Run the query once a world; the last one is the whole table."""
-        from rpac.simulate import progress
+        from rpac._base.progress import progress
 
         names = [exp.to_identifier(f"__c{i}", quoted=True) for i in range(len(self.labels))]
         inner = self._tree.copy()

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rpac._checks import refuse
-from rpac._types import Bools, Floats
+from rpac._base.checks import refuse
+from rpac._base.types import Bools, Floats
 
 if TYPE_CHECKING:
     from rpac.sql.query import Query

@@ -1,0 +1,1 @@
+"""What every room rests on: checks, types, hashes, sealed values, text. Trusted."""

@@ -1,0 +1,31 @@
+"""Objects that stay as they were made: what was certified is what is released."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpac._base.checks import refuse
+
+
+class Frozen:
+    """An object that stays as it was made: no attribute changes once `freeze` was called."""
+
+    def freeze(self, *arrays: str) -> None:
+        """Make the named arrays read-only, and the object with them."""
+        for name in arrays:
+            kept = np.array(getattr(self, name))
+            kept.setflags(write=False)
+            object.__setattr__(self, name, kept)
+        object.__setattr__(self, "_frozen", True)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_frozen", False):
+            kind = type(self).__name__
+            raise refuse(f"{kind} that stays as it was made", f"a new `{name}`", "Make another.")
+        object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for kept in state.values():  # a copy's arrays are as read-only as the original's
+            if isinstance(kept, np.ndarray):
+                kept.setflags(write=False)
+        self.__dict__.update(state)

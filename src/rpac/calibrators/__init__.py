@@ -1,0 +1,1 @@
+"""Proposers of noise: closed forms, the equilibrium, baselines. Untrusted by design."""

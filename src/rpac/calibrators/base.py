@@ -1,0 +1,24 @@
+"""The noun Calibrator: a frozen record of settings with one method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from rpac.noise.base import Law
+from rpac.worlds.outputs import Outputs
+
+
+class Calibrator(ABC):
+    """Proposes noise. Write `propose`; a mistake in it costs utility, never privacy."""
+
+    @abstractmethod
+    def propose(self, outputs: Outputs, nats: float) -> Law:
+        """Return noise that should leak at most `nats` on these outputs.
+
+        For draws of an open distribution look only at `outputs.planning`.
+        """
+
+    def along(self, outputs: Outputs, budgets: Sequence[float]) -> list[Law]:
+        """Return the noise at each of increasing budgets; override it to share work."""
+        return [self.propose(outputs, nats) for nats in budgets]

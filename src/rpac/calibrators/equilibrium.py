@@ -1,0 +1,134 @@
+"""The equilibrium: the least cost of noise at a leakage, by what the outputs are.
+
+Labels: the rate-distortion channel. One direction: the best law on a lattice. Several: the best
+Gaussian covariance, or independent lattice noise on the axes of a basis. Exact Auto-PAC is always
+among the candidates, so the equilibrium never costs more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+
+from rpac._base.checks import refuse
+from rpac._base.entropy import entropy
+from rpac._base.types import Floats
+from rpac.calibrators.base import Calibrator
+from rpac.calibrators.budget_search import meet_tightly
+from rpac.calibrators.closed_form import AutoPAC, principal
+from rpac.calibrators.covariance import GaussianSearch
+from rpac.calibrators.label import label_equilibrium
+from rpac.calibrators.lattice import LatticeGame, gaussian_start, meet_along_mu
+from rpac.calibrators.product import product_equilibrium
+from rpac.calibrators.utility import SquaredError, Utility
+from rpac.noise.base import Law, Noise
+from rpac.noise.grid import GridNoise
+from rpac.noise.lattice import LatticeNoise
+from rpac.worlds.outputs import Outputs
+
+_HALF = 150
+"""Half the number of lattice points for real outputs; refined until the noise fills them."""
+_MOST_HALF = 600
+_MOST_CELLS = 12_000_000
+_TINY_BUDGET = 2e-3
+
+
+@final
+@dataclass(frozen=True)
+class Equilibrium(Calibrator):
+    """The Stackelberg equilibrium, solved.
+
+    Args:
+        utility: The cost of noise; squared error by default.
+        family: "auto", "gaussian" (full covariance), "lattice" (one direction) or "product"
+            (independent lattice noise on the axes of `basis`).
+        basis: For "product": "principal", "independent", or a (d, d) orthonormal matrix.
+        seed: Study randomness.
+    """
+
+    utility: Utility = field(default_factory=SquaredError)
+    family: Literal["auto", "gaussian", "lattice", "product"] = "auto"
+    basis: Any = "principal"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.family not in ("auto", "gaussian", "lattice", "product"):
+            raise refuse(
+                'family "auto", "gaussian", "lattice" or "product"',
+                repr(self.family),
+                "Leave it out to have it chosen.",
+            )
+
+    def propose(self, outputs: Outputs, nats: float) -> Law:
+        """Return the noise of least cost found."""
+        if outputs.kind == "label":
+            codes = outputs.values[:, 0].astype(int)
+            prior = np.asarray(np.bincount(codes, outputs.weights), float)
+            return label_equilibrium(prior, nats)
+        basis, spectrum = principal(outputs)
+        if not outputs.exact:
+            return AutoPAC().propose(outputs, nats)
+        if self.family == "product":
+            return product_equilibrium(outputs, nats, self.basis, self.utility, self.seed)
+        if self.family == "lattice" or (self.family == "auto" and spectrum.size == 1):
+            return self._lattice(outputs, nats, basis, spectrum)
+        return GaussianSearch(outputs, self.utility, self.seed).at(nats)
+
+    def along(self, outputs: Outputs, budgets: Sequence[float]) -> list[Law]:
+        """Return the noise at each of increasing budgets; covariances start from neighbours'."""
+        several = outputs.kind != "label" and outputs.exact and principal(outputs)[1].size > 1
+        if several and self.family in ("auto", "gaussian"):
+            return [*GaussianSearch(outputs, self.utility, self.seed).along(budgets)]
+        return super().along(outputs, budgets)
+
+    def _lattice(self, outputs: Outputs, nats: float, basis: Floats, spectrum: Floats) -> Noise:
+        if spectrum.size != 1:
+            raise refuse(
+                "outputs that differ in one direction for a lattice",
+                spectrum.size,
+                'Use family="product".',
+            )
+        baseline = AutoPAC().propose(outputs, nats)
+        if nats < _TINY_BUDGET or nats > 0.99 * entropy(outputs.weights):
+            return baseline  # optimal to a share of `nats`; or all but bare, and endless to refine
+        found = self._refined(outputs, nats, basis, math.sqrt(baseline.power))
+        if found is None:
+            t = meet_tightly(outputs, baseline, nats, self.seed, slope=nats, most=0.0)
+            return baseline.scaled(math.exp(min(t, 0.0)))
+        return found if found.power <= baseline.power else baseline
+
+    def _refined(
+        self, outputs: Outputs, nats: float, basis: Floats, scale: float
+    ) -> GridNoise | None:
+        """Return the best law on a lattice fine enough to resolve it; None if that is too large."""
+        whole = outputs.kind == "count" and outputs.dim == 1
+        center = np.zeros(1) if whole else outputs.center
+        direction = np.eye(1) if whole else basis
+        along = ((outputs.values - center) @ direction)[:, 0]
+        reach = 6.0 * scale + float(np.ptp(along))
+        coarse = 2.0 ** math.floor(math.log2(reach / _MOST_HALF))
+        step = max(1.0, coarse) if whole else reach / _HALF
+        for _ in range(30):
+            half = math.ceil(reach / step)
+            k = np.arange(-half, half + 1)
+            cost = self.utility.cost((k * step)[:, None] * direction[:, 0])
+            game = LatticeGame.of(np.rint(along / step).astype(np.int64), outputs.weights, cost)
+            if game.cells > _MOST_CELLS:
+                return None
+            if entropy(game.weights) <= nats:
+                reach /= 4  # too coarse to tell the worlds apart: look closer
+            else:
+                start = gaussian_start(half, max(scale / step, 0.3))
+                q, _ = meet_along_mu(game, nats, start, 2 * float(np.exp(start) @ cost))
+                used = int(np.abs(k[q > 1e-9 * q.max()]).max())
+                if whole or used > 0.4 * half:
+                    return GridNoise(direction, center, (LatticeNoise(step, k, q / q.sum()),))
+                reach = 1.5 * max(used, 2) * step
+            if whole:
+                return None
+            step, scale = reach / _HALF, min(scale, reach / 6)
+        return None

@@ -1,0 +1,62 @@
+"""Who remembers how often some outputs were judged, so that retrying until one passes gains nothing.
+
+The k-th statistical certificate of the same outputs may err with probability delta / (k (k + 1));
+these sum to at most delta, so all of them hold together with the confidence that each one names.
+Draws of an open distribution judge one noise: a second one would be chosen by the first verdict.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import final
+
+
+class Attempts(ABC):
+    """A memory of judgements, kept by a process or by a ledger."""
+
+    @abstractmethod
+    def attempt(self, outputs: str) -> int:
+        """Count one more statistical certificate of some outputs, by digest; return its number."""
+
+    @abstractmethod
+    def judge(self, outputs: str, law: str) -> bool:
+        """Have draws judge a law, both by digest; return False if they have judged another."""
+
+
+@final
+class Memory(Attempts):
+    """Judgements of one process."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._laws: dict[str, str] = {}
+
+    def attempt(self, outputs: str) -> int:
+        """Count one more certificate; return its number."""
+        self._counts[outputs] = self._counts.get(outputs, 0) + 1
+        return self._counts[outputs]
+
+    def judge(self, outputs: str, law: str) -> bool:
+        """Return whether the draws have judged no other law."""
+        return self._laws.setdefault(outputs, law) == law
+
+    def clear(self) -> None:
+        """Forget all of it."""
+        self._counts.clear()
+        self._laws.clear()
+
+
+@final
+class Together(Attempts):
+    """Two memories, such as a process's and a ledger's: the stricter one counts."""
+
+    def __init__(self, first: Attempts, second: Attempts) -> None:
+        self._both = first, second
+
+    def attempt(self, outputs: str) -> int:
+        """Count in both; return the larger number."""
+        return max(memory.attempt(outputs) for memory in self._both)
+
+    def judge(self, outputs: str, law: str) -> bool:
+        """Return whether neither knows of another law."""
+        return all([memory.judge(outputs, law) for memory in self._both])

@@ -1,0 +1,73 @@
+"""Gaussian noise in units of its own scale, ideal or on a grid: what Gaussian bounds rest on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from rpac._base.types import Floats
+from rpac.noise.base import system_uniforms
+from rpac.noise.gaussian import GaussianNoise
+from rpac.noise.grid import Laws
+
+TAIL = 1e-4
+"""Most that E|B|^2 loses where |B|^2 is clipped."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Gaussian noise B in units of its own scale.
+
+    Attributes:
+        entropy: Entropy of B with respect to volume.
+        variances: (r,) variances of its coordinates; 1 for ideal noise.
+        excess: KL(B || ideal kernel), the price of tabulating.
+        log_theta: Log of the most by which a Gaussian density, no narrower than B, can exceed 1
+            when summed over the grid (Poisson summation); 0 for ideal noise.
+        draw: n judging draws, (n, r).
+    """
+
+    entropy: float
+    variances: Floats
+    excess: float
+    log_theta: float
+    draw: Callable[[int], Floats]
+
+    def lengths(self, noise: Floats) -> tuple[Floats, float, float]:
+        """Return min(|b|^2, most) of (n, r) noise, a lower bound of its mean, and `most`.
+
+        Proof: E(|B|^2 - most)+ <= (4 / e) E exp((|B|^2 - most) / 4), because x+ <= (4 / e) e^(x/4);
+        E exp(|B|^2 / 4) <= 2^(r / 2), for Gaussians on grids too; and `most` makes this `TAIL`.
+        """
+        most = 2.0 * self.variances.size * math.log(2.0) + 4.0 * math.log(4.0 / math.e / TAIL)
+        squares = np.einsum("nr,nr->n", noise, noise)
+        return np.minimum(squares, most), float(self.variances.sum()) - 1.01 * TAIL, most
+
+
+def ideal_kernel(noise: GaussianNoise) -> Kernel:
+    """Return the kernel of ideal Gaussian noise."""
+    rank = noise.variances.size
+    rng = np.random.default_rng()  # seeded by the operating system, afresh for every certificate
+    entropy = 0.5 * rank * math.log(2.0 * math.pi * math.e)
+    return Kernel(entropy, np.ones(rank), 0.0, 0.0, lambda n: rng.standard_normal((n, rank)))
+
+
+@lru_cache(maxsize=16)
+def grid_kernel(laws: Laws) -> Kernel:
+    """Return the kernel of tabulated Gaussian noise, by its tables."""
+    scales, rank = laws.scales, len(laws.each)
+    decay = math.exp(-2.0 * math.pi**2 * float(laws.variances.min()))
+    theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
+    variances = laws.variances / scales**2
+    variances.setflags(write=False)
+    return Kernel(
+        entropy=sum(law.entropy for law in laws.each) - float(np.log(scales).sum()),
+        variances=variances,
+        excess=sum(law.excess for law in laws.each),
+        log_theta=rank * math.log(theta),
+        draw=lambda n: laws.at(system_uniforms(n, rank)) / scales,
+    )

@@ -1,0 +1,276 @@
+"""What each command does; returns text for people, plain data for programs, and an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpac._base.checks import refuse
+from rpac._base.text import columns
+from rpac._base.types import Json
+from rpac.attack.auditing import COLUMNS, Audit
+from rpac.attack.auditing import audit as attack
+from rpac.certificate.certificate import Certificate
+from rpac.cli.question import Ask, prepare
+from rpac.front.compare import COLUMNS as COMPARED
+from rpac.front.compare import compare as side_by_side
+from rpac.front.methods import METHODS, calibrate
+from rpac.front.privatize import privatize
+from rpac.noise.grid import tabulate
+from rpac.release.answer import Release
+from rpac.report import plan as planning
+from rpac.report import record as records
+from rpac.report import wording
+from rpac.worlds.run import simulate
+
+if TYPE_CHECKING:
+    from rpac.cli.options import (
+        Attacking,
+        Books,
+        Comparing,
+        Question,
+        Reading,
+        Releasing,
+        Rendering,
+    )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command found; `finish` does the rest, and returns the data, once that is safe."""
+
+    text: str
+    body: Any
+    code: int = 0
+    finish: Callable[[], Any] | None = None
+
+
+def plan(given: Question) -> Result:
+    """Return price and errors."""
+    ask = prepare(given, books="old")
+    made = _planned(ask)
+    lines = [
+        f"question   {ask.text}",
+        f"secret     which half of {ask.about['units']} {ask.unit} is in the sample",
+        f"price      at most {made.nats:.6g} nats: {wording.character(made.nats)}",
+        f"meaning    {made.meaning}",
+        "",
+        columns(
+            ("number", "+- noise", "+- sampling"),
+            [(n["number"], n["noise"], n["sampling"]) for n in made.numbers],
+        ),
+        "",
+        "(standard errors against the whole table; the answer itself is not shown)",
+        "",
+        columns(
+            ("budget", "noise in shares of the answer's own spread"),
+            [(b, share) for b, share in made.curve if b in wording.LADDER],
+        ),
+    ]
+    return Result("\n".join([*lines, *_left(made.remaining)]), made.to_dict())
+
+
+def _planned(ask: Ask, made: Release | None = None) -> planning.Plan:
+    """Return the plan, from the noise of a release where there is one."""
+    noise = None
+    if made is not None and made.sealed is not None:
+        outputs, noise = made.sealed
+    else:
+        outputs = simulate(ask.source, ask.mechanism)
+    full = planning.full_answer(ask.source, ask.mechanism)
+    if full is not None and full.size != outputs.dim:
+        full = None
+    return planning.plan(outputs, ask.budget, ask.method, noise=noise, full=full, left=ask.left)
+
+
+def _left(remaining: tuple[float, float] | None) -> list[str]:
+    if remaining is None:
+        return ["", "no books: pass --ledger to keep account of what is spent"]
+    before, after = remaining
+    if after < 0:
+        return ["", f"does not fit: {before:.6g} nats are left. Ask for less with --budget."]
+    return ["", f"left       {before:.6g} nats now, at least {after:.6g} after"]
+
+
+def release(given: Releasing) -> Result:
+    """Release one answer; its record and reports are written once it has been shown."""
+    files = [given.out, given.report, given.sealed_report]
+    for file in filter(None, files):
+        _writable(file)
+    ask = prepare(given, books="any")
+    made = privatize(
+        ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
+    )
+    left = ask.left
+    bare = records.record(made, ask.text, about=ask.about, remaining=left)
+
+    def finish() -> Json:
+        found = _attacked(made) if given.audit or given.sealed_report else None
+        planned = _planned(ask, made).to_dict() if any(files) else None
+        body = records.record(
+            made, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
+        )
+        if ask.ledger is not None:
+            records.book(body, ask.ledger)
+        _write(given, body, made, [] if found is None else ask.named(found.worst_units))
+        return body
+
+    lines = [
+        _answer_text(bare["answer"]),
+        "",
+        bare["meaning"],
+        "",
+        str(made.certificate),
+        *([f"{'booked':>19}  {made.receipt}"] if made.receipt else []),
+        f"{'left':>19}  {left:.6g} nats" if left is not None else "no books were kept",
+    ]
+    return Result("\n".join(lines), bare, finish=finish)
+
+
+def _writable(file: Path) -> None:
+    """Refuse a path that cannot be written, while nothing is charged yet."""
+    new = not file.exists()
+    try:
+        with file.open("ab"):
+            pass
+        if new:
+            file.unlink()
+    except OSError as error:
+        raise refuse(
+            f"a path for {file.name!r} that can be written", error.strerror, "Nothing was charged."
+        ) from None
+
+
+def _attacked(made: Release) -> Audit | None:
+    """Attack a fresh release; a retry has no sealed part left to attack."""
+    return None if made.sealed is None else attack(made)
+
+
+def _write(given: Releasing, body: Json, made: Release, worst: list[Json]) -> None:
+    from rpac.report.page import render
+
+    if given.out:
+        records.save(body, given.out)
+    if given.report:
+        Path(given.report).write_text(render(body, made.certificate), encoding="utf-8")
+    if given.sealed_report:
+        text = render(body, made.certificate, worst=worst)
+        Path(given.sealed_report).write_text(text, encoding="utf-8")
+
+
+def _answer_text(rows: list[Json]) -> str:
+    """Return the answer as a table: beside each number its two intervals, named below."""
+    head = [name or "key" for name in rows[0]]
+    table = columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
+    if not any(isinstance(cell, dict) for row in rows for cell in row.values()):
+        return table
+    return (
+        f"{table}\n\n"
+        "[ ] holds the answer on the drawn sample, without its noise (95 %)\n"
+        "( ) holds the mean answer over all samples: noise and sampling together (95 %)"
+    )
+
+
+def _cell(cell: Any) -> str:
+    if not isinstance(cell, dict):
+        return str(cell)
+    noise, sampling = (", ".join(map(_number, cell[name])) for name in ("noise", "sampling"))
+    return f"{_number(cell['value'])}  [{noise}]  ({sampling})"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def audit(given: Attacking) -> Result:
+    """Attack what a release of this question would be."""
+    ask = prepare(given, books="none")
+    outputs = simulate(ask.source, ask.mechanism)
+    noise = calibrate(outputs, ask.budget, ask.method)
+    law = tabulate(outputs, noise)
+    found = attack((outputs, law), budget=ask.budget, games=given.games)
+    shown = [name for name in COLUMNS if name not in {"note", "before"}]
+    table = columns(shown, [[row[name] for name in shown] for row in found.table])
+    text = f"{found.verdict}\n\n{table}\n\nFor the owner of the data: an audit looks at the data."
+    return Result(text, records.audit_summary(found), int(found.alarm))
+
+
+def compare(given: Comparing) -> Result:
+    """Compare methods along budgets."""
+    ask = prepare(given, books="none")
+    methods = [name.strip() for name in given.methods.split(",") if name.strip()]
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown:
+        raise refuse("known --methods", repr(unknown[0]), f"Known: {', '.join(METHODS)}.")
+    try:
+        budgets = [float(text) for text in given.budgets.split(",")]
+    except ValueError:
+        raise refuse("numbers in --budgets", repr(given.budgets), "Such as 0.1,0.3.") from None
+    table = side_by_side(simulate(ask.source, ask.mechanism), budgets, methods)
+    names = [name for name in COMPARED if name not in {"utility", "priv", "util"}]
+    rows = [{name: records.plain(row[name]) for name in names} for row in table.rows]
+    rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]
+    return Result(columns(names, [row.values() for row in rows]), rows)
+
+
+def verify(given: Reading) -> Result:
+    """Check a file, by what it is."""
+    file = Path(given.file)
+    if not file.is_file():
+        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    if file.read_bytes()[:15] == b"SQLite format 3":
+        return _verify_ledger(str(file))
+    text = file.read_bytes().decode("utf-8", errors="replace")
+    if '"rpac-record/' not in text[:200]:
+        made = Certificate.from_json(text)
+        return Result(f"The certificate is unaltered.\n\n{made}", {"certificate": "unaltered"})
+    body, made = records.load(file)
+    checked = ["record and certificate fit their own checksums, which anybody can recompute"]
+    if given.ledger is not None:
+        from rpac.ledger.ledger import Ledger
+
+        records.match(body, Ledger(given.ledger))
+        checked.append("receipt in the books, with this certificate and this very record")
+    elif body["receipt"]:
+        checked.append("not compared with the books: pass --ledger")
+    else:
+        checked.append("no books were kept: nothing else to compare it with")
+    return Result("\n".join(checked) + f"\n\n{made}", {"checked": checked})
+
+
+def _verify_ledger(where: str) -> Result:
+    from rpac.ledger.ledger import Ledger
+
+    last = Ledger(where).verify()
+    text = f"The ledger is whole: {last + 1} entries, hashes, balances and caps fit."
+    return Result(text, {"entries": last + 1, "ledger": "whole"})
+
+
+def ledger(given: Books) -> Result:
+    """Show books, set caps, export."""
+    from rpac.ledger.ledger import Ledger
+
+    new = "://" not in given.ledger and not Path(given.ledger).exists()
+    if new and (given.cap is None or (given.dataset, given.analyst) != (None, None)):
+        raise refuse("a ledger that exists", repr(Path(given.ledger).name), "Make it with --cap 1.")
+    books = Ledger(given.ledger, given.cap if new else None)
+    if given.cap is not None and not new:
+        books.cap(given.cap, dataset=given.dataset, analyst=given.analyst)
+    if given.export is not None:
+        from rpac._base.sealed import publish
+
+        lines = "".join(publish(entry) + "\n" for entry in books.entries())
+        Path(given.export).write_text(lines, encoding="utf-8")
+    body = {"accounts": books.accounts(), "spent": books.spent, "remaining": books.remaining}
+    return Result(str(books), body)
+
+
+def report(given: Rendering) -> Result:
+    """Render a record."""
+    from rpac.report.page import render
+
+    body, made = records.load(given.record)
+    Path(given.out).write_text(render(body, made), encoding="utf-8")
+    return Result(f"wrote {given.out}", {"report": str(given.out)})

@@ -1,0 +1,206 @@
+"""The command line: price, release, attack, verify. Exit codes: 0 done, 1 refused, 2 misspelt."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from rpac.cli.options import (
+    Attacking,
+    Books,
+    Comparing,
+    Question,
+    Reading,
+    Releasing,
+    Rendering,
+    Reproducing,
+    takes,
+)
+from rpac.errors import ExactRelease, RpacError
+
+app = typer.Typer(
+    name="rpac",
+    help="Publish answers about people with just enough noise, and a certificate that holds.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: Any) -> None:
+    if asked:
+        print(f"rpac {version('rpac')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    asked: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@takes(Question)
+def plan(given: Question) -> int:
+    """Show price, errors and what remains. Spends nothing, and does not show the answer."""
+    from rpac.cli import commands
+
+    return _show(commands.plan(given), as_json=given.json)
+
+
+@app.command()
+@takes(Releasing)
+def release(given: Releasing) -> int:
+    """Charge the books, and print one privatized answer with its certificate."""
+    from rpac.cli import commands
+
+    return _show(commands.release(given), as_json=given.json)
+
+
+@app.command()
+@takes(Attacking)
+def audit(given: Attacking) -> int:
+    """Attack the noise that a question would get; exit 1 if a claim breaks. Spends nothing."""
+    from rpac.cli import commands
+
+    return _show(commands.audit(given), as_json=given.json)
+
+
+@app.command()
+@takes(Comparing)
+def compare(given: Comparing) -> int:
+    """Show methods side by side: noise, certified leakage. Spends nothing."""
+    from rpac.cli import commands
+
+    return _show(commands.compare(given), as_json=given.json)
+
+
+@app.command()
+@takes(Reading)
+def verify(given: Reading) -> int:
+    """Check a record, a certificate or a ledger for damage."""
+    from rpac.cli import commands
+
+    return _show(commands.verify(given), as_json=given.json)
+
+
+@app.command()
+@takes(Books)
+def ledger(given: Books) -> int:
+    """Show the books; set caps; export all entries."""
+    from rpac.cli import commands
+
+    return _show(commands.ledger(given), as_json=given.json)
+
+
+@app.command()
+@takes(Rendering)
+def report(given: Rendering) -> int:
+    """Turn a record into a report: one HTML file that needs no network."""
+    from rpac.cli import commands
+
+    return _show(commands.report(given), as_json=given.json)
+
+
+@app.command()
+@takes(Reproducing)
+def paper(given: Reproducing) -> int:
+    """Run an experiment of the Residual-PAC paper: tables, panels, and its printed figures."""
+    from rpac.cli.paper import paper
+
+    return _show(paper(given), as_json=given.json)
+
+
+def _show(result: Any, *, as_json: bool) -> int:
+    """Print what a command found, for people or for programs; then do what is left of it."""
+    body, code = result.body, int(result.code)
+    if not as_json:
+        print(result.text, flush=True)
+    if result.finish is not None:
+        try:
+            body = result.finish()
+        except (Exception, KeyboardInterrupt) as error:  # the answer is paid for: it is shown
+            reason = str(error) if isinstance(error, RpacError) else _reason(error)
+            text = f"The answer stands, but its record and reports are not complete: {reason}"
+            print(text.rstrip("."), "- with the same --key a retry is free.", file=sys.stderr)
+            code = 1
+    if as_json:
+        from rpac._base.sealed import publish
+
+        print(publish(body, indent=1))
+    return code
+
+
+def _reason(error: BaseException) -> str:
+    """Return what may be said of an error that may quote data."""
+    return str(error.strerror) if isinstance(error, OSError) else type(error).__name__
+
+
+@cache
+def _command() -> Any:
+    """Return the parser, built once."""
+    return typer.main.get_command(app)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; return its exit code. No traceback reaches a user."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExactRelease)  # a release without noise is refused
+            found = _command()(args=words, standalone_mode=False)
+        return found if found in (0, 1, 2) else 0 if found is None else 1
+    except SystemExit as stop:
+        return stop.code if stop.code in (0, 1, 2) else 1
+    except KeyboardInterrupt:
+        return _fail(words, "Interrupted", "Interrupted. Nothing further was done.", 1)
+    except Exception as error:
+        return _explain(error, words)
+
+
+def _explain(error: Exception, words: list[str]) -> int:
+    """Print what went wrong, in one of three ways; return the exit code."""
+    if hasattr(error, "exit_code"):  # typer's own: misspelt options, missing arguments
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error, file=sys.stderr)
+            return 2
+        shown = getattr(error, "format_message", lambda: str(error))()
+        shown += "" if shown.endswith((".", "?", "!")) else "."
+        return _fail(words, type(error).__name__, f"{shown} Try `rpac --help`.", 2)
+    from rpac.report.wording import advice
+
+    if isinstance(error, RpacError):
+        return _fail(words, type(error).__name__, f"{error} {advice(error)}".strip(), 1)
+    if isinstance(error, OSError):
+        reason = f"Expected files that can be read and written; got: {error.strerror}. "
+        return _fail(words, type(error).__name__, reason + "Check the path.", 1)
+    if os.environ.get("RPAC_DEBUG"):
+        raise error
+    text = f"rpac failed with a {type(error).__name__}. Its text is withheld, since it may quote "
+    return _fail(words, "Internal", text + "data; RPAC_DEBUG=1 shows it.", 1)
+
+
+def _fail(words: list[str], kind: str, text: str, code: int) -> int:
+    if "--json" in words:
+        print(json.dumps({"error": {"kind": kind, "message": text}}))
+    else:
+        print(text, file=sys.stderr)
+    return code
+
+
+def run() -> None:
+    """Run as the program `rpac`."""
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""From the words of a command line to a question: source, mechanism, budget, books."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from rpac._base.checks import refuse
+from rpac._base.types import Json
+from rpac.budget import Budget, Nats, SuccessRate
+from rpac.front.methods import METHODS
+from rpac.report import wording
+from rpac.worlds.source import Subsets
+
+if TYPE_CHECKING:
+    from rpac.cli.options import Question
+    from rpac.cli.project import Project
+    from rpac.ledger.ledger import Ledger
+
+
+@dataclass
+class Ask:
+    """A question ready to be planned, released or attacked."""
+
+    text: str
+    source: Subsets
+    mechanism: Any
+    budget: Budget
+    method: str
+    ledger: Ledger | None
+    unit: str
+    cap: float | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Nats left in the books, or in books that are not made yet; None without any."""
+        return self.cap if self.ledger is None else self.ledger.remaining
+
+    @property
+    def about(self) -> Json:
+        """What a record says of the data: nothing of their content."""
+        return {
+            "unit": self.unit,
+            "units": int(self.source.units.size),
+            "worlds": len(self.source.masks),
+        }
+
+    def named(self, worst: list[Json]) -> list[Json]:
+        """Return exposed units under their own names; sealed."""
+        database = getattr(self.mechanism, "database", None)
+        names = self.source.units if database is None else database.unit_names()
+        return [row | {"unit": str(names[row["unit"]])} for row in worst]
+
+
+def prepare(given: Question, *, books: Literal["none", "old", "any"]) -> Ask:
+    """Return the question that the options of a command ask.
+
+    Args:
+        given: The options.
+        books: Which ledger to open: none, one that exists, or also a new one.
+    """
+    project = _project(given)
+    budget = _budget(given)
+    if given.method not in METHODS:
+        known = ", ".join(METHODS)
+        raise refuse("a known --method", repr(given.method), f"Known: {known}.")
+    kinds = {"sql": given.sql, "statistic": given.statistic, "command": given.command}
+    asked = {kind: text for kind, text in kinds.items() if text}
+    if len(asked) != 1:
+        raise refuse(
+            "one of --sql, --statistic and --command",
+            " and ".join(asked) or "none",
+            'Such as --statistic "mean(salary)".',
+        )
+    ((kind, text),) = asked.items()
+    source, mechanism = _sql(project, text) if kind == "sql" else _table(project, kind, text)
+    ledger = open_ledger(project, new=books == "any") if books != "none" else None
+    if ledger is not None and given.cap is not None:
+        _same_cap(ledger, given.cap, Path(str(project.ledger)).name)
+    cap = project.cap if project.ledger is not None else None
+    return Ask(text, source, mechanism, budget, given.method, ledger, project.unit, cap)
+
+
+def _project(given: Question) -> Project:
+    from pydantic import ValidationError
+
+    from rpac.cli.project import Project
+
+    base: Json = {}
+    if given.project is not None:
+        base = Project.load(given.project).model_dump()
+    tables = {Path(file).stem: str(file) for file in given.data or []}
+    changes: Json = {
+        "tables": tables or None,
+        "unit": given.unit,
+        "links": dict(_split(pair, "--link") for pair in given.link or []) or None,
+        "public": given.public or None,
+        "keys": {name: entries.split(",") for name, entries in
+                 (_split(pair, "--keys") for pair in given.keys or [])} or None,
+    }  # fmt: skip
+    same = {"worlds", "seed", "ledger", "cap", "dataset", "analyst"}
+    changes |= {f.name: getattr(given, f.name) for f in fields(given) if f.name in same}
+    merged = base | {name: value for name, value in changes.items() if value is not None}
+    for name, move in (("tables", "Name a .csv or .parquet file."), ("unit", "Pass --unit.")):
+        if name not in merged:
+            raise refuse(f"{name} of the data", "none", move)
+    merged["dataset"] = merged.get("dataset") or next(iter(merged["tables"]))
+    try:
+        return Project.model_validate(merged)
+    except ValidationError as error:
+        first: Any = error.errors()[0]
+        at = ".".join(map(str, first["loc"]))
+        raise refuse(f"a valid --{at}", first["msg"], "See rpac --help.") from None
+
+
+def _split(pair: str, option: str) -> tuple[str, str]:
+    left, sign, right = pair.partition("=")
+    if not sign or not left or not right:
+        raise refuse(f"NAME=VALUE after {option}", repr(pair[:80]), "Join them with =.")
+    return left, right
+
+
+def _budget(given: Question) -> Budget:
+    if given.budget is not None and given.success is not None:
+        raise refuse("--budget or --success", "both", "Choose one.")
+    if given.success is not None:
+        return SuccessRate(given.success)
+    return Nats(wording.DEFAULT_NATS if given.budget is None else given.budget)
+
+
+def _sql(project: Project, text: str) -> tuple[Subsets, Any]:
+    from rpac.sql import Database
+
+    made = Database(
+        dict(project.tables),
+        project.unit,
+        project.links,
+        public=project.public,
+        keys=project.keys,
+        worlds=project.worlds,
+        seed=project.seed,
+    )
+    query = made.query(text)
+    if query.lost_keys:
+        known = ", ".join(dict.fromkeys(c for inside in made.columns.values() for c in inside))
+        raise refuse(
+            "a column, or a name in the query, before = in --keys",
+            repr(query.lost_keys[0]),
+            f"Columns: {known}.",
+        )
+    return made.source, query
+
+
+def _table(project: Project, kind: str, text: str) -> tuple[Subsets, Any]:
+    if len(project.tables) != 1:
+        raise refuse(f"one table for --{kind}", len(project.tables), "Join them with --sql.")
+    (path,) = project.tables.values()
+    source = Subsets(path, project.unit.split(".")[-1], project.worlds, project.seed)
+    if kind == "statistic":
+        from rpac.questions import statistics
+
+        return source, statistics.parse(text)
+    from rpac.questions.programs import Command
+
+    return source, Command(text)
+
+
+def _same_cap(ledger: Ledger, cap: float, name: str) -> None:
+    """Refuse a cap that is not the one on record; to the nano-nat."""
+    (stored,) = (a["cap"] for a in ledger.accounts() if a["kind"] == "ledger")
+    if not abs(stored - cap) <= 1.5e-9:
+        raise refuse(
+            f"the cap of this ledger, {stored:.9g} nats, or no --cap",
+            f"{cap:.9g}",
+            f"`rpac ledger {name} --cap {cap:.9g}` changes it, on the record.",
+        )
+
+
+def open_ledger(project: Project, *, new: bool) -> Ledger | None:
+    """Return the books of a project; a new file is made only on request, and needs a cap."""
+    if project.ledger is None:
+        return None
+    from rpac.ledger.ledger import Ledger
+
+    absent = "://" not in project.ledger and not Path(project.ledger).exists()
+    if absent and not new:
+        return None
+    if absent and project.cap is None:
+        raise refuse(
+            "a cap for a new ledger", "none", "Say what all releases together may leak: --cap 1."
+        )
+    return Ledger(
+        project.ledger,
+        project.cap if absent else None,
+        dataset=project.dataset,
+        analyst=project.analyst,
+    )

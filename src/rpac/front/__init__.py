@@ -1,0 +1,1 @@
+"""The verbs that people call: calibrate, certify, privatize, compare; and Session."""

@@ -1,0 +1,65 @@
+"""The verb `privatize`: a method proposes, the trusted release disposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rpac.calibrators.base import Calibrator
+from rpac.front.certify import remembered
+from rpac.front.methods import calibrate, calibrator, method_name
+from rpac.ledger.ledger import Ledger
+from rpac.release.answer import Release
+from rpac.release.release import Request, release
+from rpac.worlds.source import Source
+
+
+def privatize(
+    mechanism: Callable[..., Any],
+    source: Source,
+    budget: Any,
+    *,
+    ledger: Ledger | None = None,
+    key: str | None = None,
+    secret: Any = None,
+    method: str | Calibrator = "equilibrium",
+    confidence: float = 1 - 1e-6,
+    n_jobs: int = 1,
+    seed: int | None = None,
+    allow_exact: bool = False,
+) -> Release:
+    """Run any function on secret data and return its answer with just enough noise.
+
+    Args:
+        mechanism: Any callable of one secret; see `simulate` for what it may return, and
+            `guarded` for functions that may fail.
+        source: The possible secrets. The library draws the secret itself.
+        budget: `Nats`, `Bits`, `SuccessRate` or `ResidualEntropy`; a bare number is nats.
+        ledger: The books. The charge is checked and written before anything is revealed.
+        key: Idempotency key: a retry with it is charged nothing and returns the same answer.
+        secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
+            the kind that a `Draws` sampler returns. The prior is then what its owner declares,
+            and books take one such release; `Session(secret=...)` takes many.
+        method: Name of a calibrator, or a `Calibrator`.
+        confidence: Of the certificate, where it is statistical.
+        n_jobs: Processes for the simulation.
+        seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
+            time (with `key` one that follows from it). Drawn world and noise never depend on it.
+        allow_exact: Whether to release without noise where the budget needs none.
+
+    Guarantees:
+        Nothing is drawn before a certificate of the very law that is released meets the budget,
+        and nothing is revealed before its charge is on record.
+
+    Raises:
+        BudgetExceeded: If no certificate within the budget was obtained.
+        BudgetSpent: If the charge does not fit into what is left in the books.
+    """
+    proposer = calibrator(method)  # an unknown name is refused before anything runs
+    request = Request(
+        mechanism, source, budget, method_name(method), confidence,
+        ledger, key, secret, n_jobs, seed, allow_exact,
+    )  # fmt: skip
+    return release(
+        request, lambda outputs: calibrate(outputs, budget, proposer), remembered(ledger)
+    )

@@ -1,0 +1,64 @@
+"""The class `Session`: a conversation whose noise is proposed for the posterior."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, final
+
+from rpac._base.types import Floats, Ints
+from rpac.front.posterior import first_aim, noise_under
+from rpac.ledger.ledger import Ledger
+from rpac.noise.base import Releasable
+from rpac.release.session import Conversation
+from rpac.worlds.outputs import Outputs
+from rpac.worlds.source import Source
+
+
+@final
+class Session(Conversation):
+    """A conversation about one drawn world.
+
+    Args:
+        source: `Worlds` or `Subsets`. The world is drawn here, once, by the operating system.
+        budget: What all answers together may leak.
+        ledger: The books; every answer is charged and written before it is revealed.
+        store: File that keeps the drawn world, sealed, so that the session survives a restart:
+            opened again with the same source, ledger and store it goes on. Needs a ledger.
+        method: Calibrator for single numbers. Several numbers get Auto-PAC noise, whose bound has
+            no sampling error; labels the equilibrium.
+        secret: The secret itself, one of `Worlds`, where it is given rather than drawn.
+
+    Guarantees:
+        The questions may depend on all earlier answers. In every transcript the charges sum to
+        at most the budget, and so does the mutual information between world and transcript.
+
+    >>> import rpac
+    >>> with Session(rpac.Worlds([1.0, 2.0, 4.0]), budget=0.3) as session:
+    ...     first = session.ask(lambda x: x, budget=0.1)
+    ...     second = session.ask(lambda x: x * x, budget=0.2)
+    >>> session.spent <= 0.3
+    True
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        budget: Any,
+        ledger: Ledger | None = None,
+        *,
+        store: str | Path | None = None,
+        method: str = "auto-pac",
+        secret: Any = None,
+    ) -> None:
+        self._name = method
+        super().__init__(source, budget, ledger, store, secret)
+
+    @property
+    def _method(self) -> str:
+        return self._name
+
+    def _propose(self, outputs: Outputs, weights: Floats, nats: float) -> tuple[Releasable, Ints]:
+        return noise_under(outputs, weights, nats, self._name)
+
+    def _first_aim(self, weights: Floats, nats: float) -> float:
+        return first_aim(weights, nats)

@@ -1,0 +1,1 @@
+"""The books: entries nobody can change, caps that hold, sessions, stores. Trusted."""

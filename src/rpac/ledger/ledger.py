@@ -1,0 +1,339 @@
+"""The ledger: what has been spent of a budget, in integers, in an order nobody can change.
+
+Amounts are nano-nats: charges are rounded up, caps down. Every entry carries the hash of the one
+before. An answer is revealed only after the entry that charges for it is on the disk.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterator
+from copy import copy
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, final
+
+from rpac._base.checks import plain_text, refuse
+from rpac._base.text import aligned, lines_html
+from rpac._base.types import Json
+from rpac.certificate.attempts import Attempts
+from rpac.errors import LedgerError
+from rpac.ledger.anchor import Anchor
+from rpac.ledger.chain import Chain
+from rpac.ledger.entries import (
+    NANO,
+    Account,
+    Charged,
+    Line,
+    Receipt,
+    account_lines,
+    charged_names,
+    checked_body,
+    exact_nano,
+    nats_text,
+    overspent,
+)
+from rpac.ledger.postgres import PostgresStore
+from rpac.ledger.sessions import Sessions
+from rpac.ledger.sqlite import SqliteStore
+
+SCHEMA = "rpac-ledger/2"
+_LAST = 20_000
+_SOON = 50_000
+"""Entries up to which opening a ledger verifies all of it; beyond, the last `_LAST`."""
+_NO_BALANCE = ("attempts", "judged")
+"""Accounts that count certificates, not nats."""
+
+
+@final
+class Ledger(Attempts):
+    """The books of a budget.
+
+    Args:
+        where: Path of an SQLite file, or a postgresql:// URL.
+        budget: Cap on all that is charged, in nats or bits; needed for a new ledger only.
+        dataset: Name under which charges are booked; it keeps its name when the data change.
+        analyst: Who asks.
+        anchor: File that remembers the head against rollback; by default beside an SQLite file,
+            and none for PostgreSQL. Best on another disk.
+        trust_head: Anchor what is there, where the anchor was lost.
+
+    Attributes:
+        id: Identity of the ledger.
+        sessions: Conversations that are booked here, each with a cap of its own.
+
+    Guarantees:
+        What is acknowledged is recorded; what is recorded never exceeds a cap; one key is charged
+        once and has one answer. A ledger that was damaged or rolled back is refused.
+
+    Raises:
+        LedgerError: If it cannot be written, or what is there does not fit together.
+    """
+
+    def __init__(
+        self,
+        where: str | Path,
+        budget: Any = None,
+        *,
+        dataset: str = "",
+        analyst: str = "",
+        anchor: str | Path | None = None,
+        trust_head: bool = False,
+    ) -> None:
+        remote = str(where).startswith(("postgresql://", "postgres://"))
+        self.dataset, self.analyst = plain_text(dataset, "dataset"), plain_text(analyst, "analyst")
+        self._store = PostgresStore(str(where)) if remote else SqliteStore(str(where))
+        place = anchor if anchor or remote else f"{where}.head"
+        self._chain = Chain(self._store, Anchor(place) if place else None)
+        self.sessions = Sessions(self._chain)
+        cap = None if budget is None else math.floor(exact_nano(budget))
+        with self._store.exclusive():
+            self._store.create()
+            if not self._chain.begun():
+                self._found(cap)
+            self.id = self._opened()
+            head = self._chain.head(trust=trust_head)
+            self._same_budget(cap)
+        self._chain.remember(*head)
+        self.verify(0 if head[0] <= _SOON else head[0] - _LAST)
+
+    def _found(self, cap: int | None) -> None:
+        if cap is None:
+            raise refuse("a budget for a new ledger", None, 'Ledger("ledger.db", budget=1.0).')
+        self._store.put(Account("ledger", "", cap, 0, ""))
+        opening = {"schema": SCHEMA, "ledger": secrets.token_hex(16), "cap": cap}
+        self._chain.append("open", opening, (-1, ""), None)
+
+    def _opened(self) -> str:
+        """Return the identity that the opening entry gives."""
+        _, opening, own = self._store.entry(0)
+        if SCHEMA not in opening:  # first: another schema may have other hashes
+            got, move = "another one", "Open it with the version of rpac that wrote it."
+            raise refuse(f"a ledger of schema {SCHEMA}", got, move, LedgerError)
+        return str(checked_body(0, opening, own, "")["ledger"])
+
+    def _same_budget(self, cap: int | None) -> None:
+        stored = self._store.account("ledger", "").cap
+        if cap is not None and cap != stored:
+            raise refuse(
+                f"the budget of this ledger, {nats_text(stored or 0)} nats",
+                f"{nats_text(cap)} nats",
+                "Leave it out; `cap` changes it, on the record.",
+            )
+
+    def under(self, *, dataset: str | None = None, analyst: str | None = None) -> Ledger:
+        """Return the same ledger, for another dataset or analyst."""
+        other = copy(self)
+        other.dataset = self.dataset if dataset is None else plain_text(dataset, "dataset")
+        other.analyst = self.analyst if analyst is None else plain_text(analyst, "analyst")
+        return other
+
+    def spend(
+        self,
+        charge: Any,
+        *,
+        key: str | None = None,
+        request: str = "",
+        line: Line = Line(),  # noqa: B008  (frozen)
+        draw: Callable[[], tuple[Any, bytes]] | None = None,
+    ) -> Receipt:
+        """Check, write, then reveal: charge nats, and store what `draw` returns, or refuse.
+
+        Args:
+            charge: `Nats`, `Bits` or a number of nats; rounded up to a nano-nat.
+            key: Idempotency key. A second call with it charges nothing, draws nothing, and
+                returns the receipt of the first.
+            request: Digest of what is asked for; a key serves one request.
+            line: What the charge is about. In a session its own cap applies too, and the charge
+                must have been computed from its latest state.
+            draw: Called once, after the check and before the write. Returns the answer to store
+                (public, JSON) and the state of the session.
+
+        Raises:
+            BudgetSpent: If the charge does not fit; the message says what is left.
+        """
+        return self.charge(charge, key=key, request=request, line=line, draw=draw).receipt
+
+    def charge(
+        self,
+        charge: Any,
+        *,
+        key: str | None = None,
+        request: str = "",
+        line: Line = Line(),  # noqa: B008  (frozen)
+        draw: Callable[[], tuple[Any, bytes]] | None = None,
+    ) -> Charged:
+        """Do what `spend` does; return whether this call was the first with its key, too."""
+        nano = math.ceil(exact_nano(charge))
+        state = b""
+
+        def change() -> Json:
+            nonlocal state
+            accounts = self._accounts(nano, line)
+            answer, state = draw() if draw else (None, b"")
+            body: Json = {
+                "nano": nano, "key": key, "request": request, "dataset": self.dataset,
+                "version": line.version, "secret": line.secret, "analyst": self.analyst,
+                "session": line.session, "answer": answer,
+            }  # fmt: skip
+            if line.session:
+                mark = body["state"] = sha256(state).hexdigest()
+                accounts = [a._replace(note=mark) if a.kind == "session" else a for a in accounts]
+            self._store.put(*accounts, state=state)
+            return body
+
+        if known := self.find(key, request):
+            return Charged(known, None)
+        entry, ours = self._chain.record("spend", change, key, request)
+        return Charged(self._receipt(entry), state if ours else None)
+
+    def check(self, charge: Any, line: Line = Line()) -> None:  # noqa: B008
+        """Raise what `spend` would raise for this charge now; nothing is written."""
+        with self._store.reading():
+            self._accounts(math.ceil(exact_nano(charge)), line)
+
+    def find(self, key: str | None, request: str | None = None) -> Receipt | None:
+        """Return the receipt under a key, or None.
+
+        Raises:
+            InputError: If the key was used for another request, or is no text.
+        """
+        entry = None if key is None else self._chain.find(plain_text(key, "key"), request)
+        return None if entry is None else self._receipt(entry)
+
+    def cap(self, nats: Any, *, dataset: str | None = None, analyst: str | None = None) -> None:
+        """Set a cap, on the record: of the ledger, of one dataset or of one analyst."""
+        both = ("dataset", dataset), ("analyst", analyst)
+        named = {kind: plain_text(name, kind) for kind, name in both if name is not None}
+        if len(named) > 1 or "" in named.values():
+            raise refuse("the name of one dataset or one analyst", named, "Or give none, for all.")
+        kind, name = next(iter(named.items()), ("ledger", ""))
+        cap = math.floor(exact_nano(nats))
+
+        def change() -> Json:
+            old = self._store.account(kind, name)
+            if cap < old.spent:
+                raise refuse(
+                    f"a cap of at least what is spent, {nats_text(old.spent)} nats",
+                    f"{nats_text(cap)} nats",
+                    "What is spent stays spent.",
+                )
+            self._store.put(old._replace(cap=cap))
+            return {"account": [kind, name], "cap": cap}
+
+        self.record("cap", change)
+
+    def attempt(self, outputs: str) -> int:
+        """Record an attempt at a statistical certificate of these outputs; return its number."""
+
+        def change() -> Json:
+            old = self._store.account("attempts", outputs)
+            self._store.put(old._replace(spent=old.spent + 1))
+            return {"outputs": outputs, "attempt": old.spent + 1}
+
+        return int(self.record("attempt", change)["attempt"])
+
+    def judge(self, outputs: str, law: str) -> bool:
+        """Record which law some draws judge; return False if that is another one already."""
+        with self._store.reading():
+            known = self._store.account("judged", outputs).note
+        if not known:
+
+            def change() -> Json:
+                first = self._store.account("judged", outputs).note or law
+                self._store.put(Account("judged", outputs, None, 0, first))
+                return {"outputs": outputs, "law": first}
+
+            known = self.record("judged", change)["law"]
+        return known == law
+
+    @property
+    def spent(self) -> float:
+        """Nats charged so far."""
+        with self._store.reading():
+            return self._store.account("ledger", "").spent / NANO
+
+    @property
+    def remaining(self) -> float:
+        """Nats left for this dataset and this analyst."""
+        with self._store.reading():
+            own = charged_names(self.dataset, "", self.analyst, "")
+            accounts = self._store.accounts(own)
+        return min(a.cap - a.spent for a in accounts if a.cap is not None) / NANO
+
+    def accounts(self) -> list[Json]:
+        """Return every account with what is spent and its cap, in nats."""
+        with self._store.reading():
+            names = [name for name in self._store.names() if name[0] not in _NO_BALANCE]
+            found = [self._store.account(*name) for name in names]
+        return [
+            {"kind": a.kind, "name": a.name, "spent": a.spent / NANO,
+             "cap": None if a.cap is None else a.cap / NANO}
+            for a in found
+        ]  # fmt: skip
+
+    def entries(self, since: int = 0) -> Iterator[Json]:
+        """Yield the entries from number `since` on, oldest first, each with its hash checked."""
+        return self._chain.entries(since)
+
+    def verify(self, since: int = 0) -> int:
+        """Check hashes, balances, caps and head; return the number of the last entry.
+
+        Args:
+            since: First entry to look at. Balances are recomputed where that is all of them.
+
+        Raises:
+            LedgerError: If anything does not fit.
+        """
+        return self._chain.verify(since)
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
+        self._store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"ledger {self.id}\n{aligned(account_lines(self.accounts()))}"
+
+    def _repr_html_(self) -> str:
+        return lines_html(f"rpac ledger {self.id}", account_lines(self.accounts()))
+
+    def _accounts(self, nano: int, line: Line) -> list[Account]:
+        """Return the accounts that a charge falls on, charged; or refuse."""
+        names = charged_names(self.dataset, line.version, self.analyst, line.session)
+        charged = []
+        for old in self._store.accounts(names):
+            if old.cap is not None and old.spent + nano > old.cap:
+                raise overspent(nano, old.cap - old.spent, old.label)
+            if old.kind == "session" and old.note != line.state:
+                raise refuse(
+                    "a charge under the latest state of an open session",
+                    f"an older state of session {old.name[:8]!r}, or a closed one",
+                    "Resume the session, and ask again.",
+                    LedgerError,
+                )
+            if old.kind == "version" and old.note not in ("", line.secret):
+                raise refuse(
+                    "charges about one secret on a line of the books",
+                    "another unit, prior or set of worlds, or a given secret asked about again",
+                    "Use the same source; ask about a given secret in one rpac.Session.",
+                )
+            note = line.secret if old.kind == "version" else old.note
+            charged.append(Account(old.kind, old.name, old.cap, old.spent + nano, note))
+        return charged
+
+    def record(
+        self, kind: str, change: Callable[[], Json], key: str | None = None, request: str = ""
+    ) -> Json:
+        """Run a change and append its entry, in one transaction; then anchor the new head."""
+        return self._chain.record(kind, change, key, request).entry
+
+    def _receipt(self, entry: Json) -> Receipt:
+        names = ("seq", "nano", "hash", "key", "dataset", "version", "analyst", "answer")
+        return Receipt(self.id, *(entry[name] for name in names))

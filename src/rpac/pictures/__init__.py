@@ -1,0 +1,1 @@
+"""Pictures from plain numbers: matplotlib figures, SVG for reports."""

@@ -1,0 +1,141 @@
+"""Figures as SVG text, for reports: no library, no network, colours from the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from rpac._base.types import Json
+
+WIDTH = 640
+
+
+def _svg(name: str, label: str, height: int, parts: Sequence[str]) -> str:
+    return (
+        f'<svg id="{name}" class="figure" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{escape(label)}" xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", kind: str = "label") -> str:
+    return (
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+    )
+
+
+def _line(x: Sequence[float], y: Sequence[float], kind: str) -> str:
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return f'<polyline class="{kind}" points="{points}"/>'
+
+
+def sandwich(lower: float, bound: float, *, budget: float | None, attack: float | None) -> str:
+    """Return the sandwich: what attacks reach, where the truth lies, what is certified."""
+    top = 1.12 * max(bound, budget or 0.0, 1e-12)
+    left, right = 20.0, WIDTH - 20.0
+
+    def at(nats: float) -> float:
+        return left + (right - left) * max(nats, 0.0) / top
+
+    floor = max(lower, attack or 0.0)
+    parts = [
+        f'<rect class="band" x="{at(floor):.1f}" y="64" height="34" '
+        f'width="{max(at(bound) - at(floor), 2):.1f}"/>',
+        _line([left, right], [112, 112], "axis"),
+        _line([at(bound)] * 2, [56, 112], "strong"),
+        _text(max(at(bound), 260), 48, f"certified: at most {bound:.4g}", "end"),
+    ]
+    if attack is not None:
+        parts.append(f'<circle class="dot" cx="{at(attack):.1f}" cy="81" r="6"/>')
+        parts.append(_text(left, 20, f"attacks reach at least {attack:.4g} (dot)"))
+    if budget is not None:
+        parts.append(_line([at(budget)] * 2, [56, 112], "dashed"))
+    for step in range(5):
+        nats = top * step / 4
+        parts.append(_text(at(nats), 136, f"{nats:.2g}", ("start", *["middle"] * 3, "end")[step]))
+    parts.append(_text((left + right) / 2, 162, "nats that the release leaks", "middle"))
+    said = f"The release leaks between {floor:.4g} and {bound:.4g} nats"
+    return _svg("sandwich", said, 172, parts)
+
+
+def noise_against_budget(
+    curve: Sequence[Sequence[float]], budget: float, chosen: float | None
+) -> str:
+    """Return noise, in shares of the answer's own spread, against the budget; both on log axes."""
+    points = [(b, n) for b, n in curve if n > 0]
+    if len(points) < 2:
+        return ""
+    known = [*points, *([(budget, chosen)] if chosen else [])]
+    xs, ys = [math.log10(b) for b, _ in known], [math.log10(n) for _, n in known]
+    low, high = min(ys) - 0.1, max(ys) + 0.1
+    span, rise = (max(xs) - min(xs)) or 1.0, high - low
+
+    def at(b: float, n: float) -> tuple[float, float]:
+        x = 70 + (WIDTH - 100) * (math.log10(b) - min(xs)) / span
+        return x, 250 - 212 * (math.log10(n) - low) / rise
+
+    places = [at(b, n) for b, n in points]
+    parts = [_line([70, WIDTH - 20], [250, 250], "axis"), _line([70, 70], [28, 250], "axis")]
+    parts.append(_line([x for x, _ in places], [y for _, y in places], "curve"))
+    for (b, _), (x, y) in zip(points, places, strict=True):
+        parts.append(f'<circle class="small" cx="{x:.1f}" cy="{y:.1f}" r="3"/>')
+        parts.append(_text(x, 270, f"{b:g}", "middle"))
+    for share in _decades(low, high):
+        y = at(points[0][0], share)[1]
+        parts += [_line([70, WIDTH - 20], [y, y], "grid"), _text(62, y + 5, f"{share:g} x", "end")]
+    if chosen:
+        x, y = at(budget, chosen)
+        low_left = x > WIDTH / 2  # the curve falls: its lower left and upper right are free
+        parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="7"/>')
+        place = (x - 14, y + 20, "end") if low_left else (x + 12, y - 10, "start")
+        parts.append(_text(*place[:2], f"chosen: {budget:.3g} nats", place[2]))
+    parts.append(_text(WIDTH / 2, 296, "budget: nats that may leak", "middle"))
+    parts.append(_text(70, 18, "noise, in shares of how far samples differ"))
+    said = "Noise falls as the budget grows; the chosen budget is marked"
+    return _svg("noise-against-budget", said, 304, parts)
+
+
+def _decades(low: float, high: float) -> list[float]:
+    steps = [10.0**k * lead for k in range(-6, 7) for lead in (1, 3)]
+    return [s for s in steps if low <= math.log10(s) <= high]
+
+
+def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
+    """Return the numbers of one column with their two intervals, one line a row."""
+    shown = [row for row in rows if _drawable(row.get(column))][:most]
+    if not shown:
+        return ""
+    ends = [end for row in shown for end in (*_pair(row, column, "noise"),
+            *_pair(row, column, "sampling"), row[column]["value"])]  # fmt: skip
+    least, span = min(ends), (max(ends) - min(ends)) or 1.0
+
+    def at(value: float) -> float:
+        return 30 + (WIDTH - 60) * (value - least) / span
+
+    parts = []
+    for i, row in enumerate(shown):
+        y = 44 + 46 * i
+        keys = [str(v) for v in row.values() if not isinstance(v, dict)]
+        parts.append(_text(30, y - 16, ", ".join(keys) or column))
+        for kind, pair in (("wide", _pair(row, column, "sampling")),
+                           ("narrow", _pair(row, column, "noise"))):  # fmt: skip
+            parts.append(_line([at(pair[0]), at(pair[1])], [y, y], kind))
+        parts.append(f'<circle class="dot" cx="{at(row[column]["value"]):.1f}" cy="{y}" r="5"/>')
+    bottom = 44 + 46 * len(shown)
+    parts.append(_line([30, WIDTH - 30], [bottom - 16, bottom - 16], "axis"))
+    parts.append(_text(30, bottom + 4, f"{least:.5g}"))
+    parts.append(_text(WIDTH - 30, bottom + 4, f"{least + span:.5g}", "end"))
+    parts.append(_text(WIDTH / 2, bottom + 4, column, "middle"))
+    said = f"Released values of {column} with two intervals each"
+    return _svg("intervals", said, bottom + 16, parts)
+
+
+def _drawable(cell: Any) -> bool:
+    parts = [cell["value"], *(cell["noise"] or ["-"])] if isinstance(cell, dict) else ["-"]
+    return all(isinstance(part, int | float) for part in parts)
+
+
+def _pair(row: Json, column: str, name: str) -> tuple[float, float]:
+    low, high = row[column][name] or row[column]["noise"]
+    return float(low), float(high)

@@ -1,0 +1,1 @@
+"""Questions by name and by program: statistics, estimators, shell commands."""

@@ -1,0 +1,113 @@
+"""Mechanisms from outside: estimators with `fit`, and shell commands that print numbers."""
+
+from __future__ import annotations
+
+import copy
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+import numpy as np
+
+from rpac._base.checks import in_range, refuse
+from rpac.worlds import tables as frames
+from rpac.worlds.flatten import Form
+from rpac.worlds.source import Source, Subsets
+
+What = Literal["coefficients", "predictions", "centres"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """An estimator in the manner of scikit-learn, fitted on each world.
+
+    Args:
+        estimator: Anything with `fit(X, y)`; a copy is fitted. One with a `random_state` gets 0,
+            so that it is a function of the world.
+        features: Columns of X.
+        target: Column of y; None for clustering.
+        what: "coefficients" (intercept, then `coef_`), "predictions" at public points, or
+            "centres" (`cluster_centers_`, in lexicographic order: labels carry no meaning).
+        at: (n, features) public points for predictions.
+    """
+
+    estimator: Any
+    features: Sequence[str]
+    target: str | None = None
+    what: What = "coefficients"
+    at: Any = None
+
+    def __post_init__(self) -> None:
+        if self.what not in ("coefficients", "predictions", "centres"):
+            raise refuse('"coefficients", "predictions" or "centres"', repr(self.what), "Pick one.")
+        if not hasattr(self.estimator, "fit"):
+            raise refuse("an estimator with `fit`", type(self.estimator).__name__, "Pass one.")
+        if (self.what == "predictions") != (self.at is not None):
+            raise refuse("public points `at` for predictions only", "otherwise", "Give points.")
+
+    def announce(self, source: Source) -> Form | None:
+        """Refuse a source that lacks a column."""
+        if isinstance(source, Subsets) and source.frame is not None:
+            for name in (*self.features, *([self.target] if self.target else [])):
+                frames.numbers(source.frame, name)
+        return None
+
+    def __call__(self, world: Any) -> Any:
+        """Return the answer on one world."""
+        frame = frames.table(world)
+        x = np.column_stack([frames.numbers(frame, name) for name in self.features])
+        model = copy.deepcopy(self.estimator)
+        if "random_state" in getattr(model, "get_params", dict)():
+            model.set_params(random_state=0)
+        args = [x] if self.target is None else [x, frames.numbers(frame, self.target)]
+        model.fit(*args)
+        if self.what == "predictions":
+            return np.asarray(model.predict(np.asarray(self.at, np.float64)))
+        if self.what == "centres":
+            centres = np.asarray(model.cluster_centers_)
+            return centres[np.lexsort(centres.T[::-1])]
+        return np.concatenate([np.ravel(model.intercept_), np.ravel(model.coef_)])
+
+
+@final
+@dataclass(frozen=True)
+class Command:
+    """A shell command that reads the world as a CSV file and prints numbers.
+
+    Args:
+        text: The command; `{file}` is replaced by the path of the CSV, else it gets the rows on
+            standard input. What it prints is split at spaces, commas and lines; all must be
+            numbers, equally many in every world.
+        timeout: Seconds a world may take.
+    """
+
+    text: str
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        in_range(self.timeout, "timeout", 0.0, 1e6)
+        if not self.text.strip():
+            raise refuse("a shell command", "nothing", "Such as \"awk -F, '...' {file}\".")
+
+    def __call__(self, world: Any) -> Any:
+        """Return the answer on one world."""
+        with tempfile.TemporaryDirectory(prefix="rpac-") as folder:
+            path = Path(folder) / "world.csv"
+            frames.table(world).write_csv(str(path))
+            with path.open("rb") as rows:
+                done = subprocess.run(
+                    self.text.replace("{file}", shlex.quote(str(path))),
+                    shell=True,
+                    check=True,
+                    stdin=rows,
+                    capture_output=True,
+                    timeout=self.timeout,
+                    text=True,
+                )
+        printed = [float(word) for word in done.stdout.replace(",", " ").split()]
+        return printed[0] if len(printed) == 1 else np.array(printed)

@@ -1,0 +1,279 @@
+"""Statistics by name, for tables of any kind: the same numbers, bit for bit, from each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from rpac._base.checks import array, in_range, number, refuse
+from rpac._base.types import Floats
+from rpac.errors import RpacError
+from rpac.worlds import tables as frames
+from rpac.worlds.flatten import Form, flatten
+from rpac.worlds.source import Source, Subsets
+
+Columns = dict[str, Floats]
+OTHER = "other"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A function of some columns of a table.
+
+    Missing entries are skipped, as in SQL. Sums and counts over a half-sample are scaled to all
+    units by the public inclusion rate, after the noise.
+
+    Attributes:
+        name: As it is written, such as "mean(income)".
+        columns: The columns of numbers it reads.
+        compute: Numbers of those columns, by name, to the (d,) answer.
+        labels: Names of the d numbers; empty for a single number.
+        whole: Whether they are integers.
+        extensive: Whether they grow with the number of units, as sums and counts do.
+        group: A further column that is read as it is, for `group_by`.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    compute: Callable[..., Any]
+    labels: tuple[Any, ...] = ()
+    whole: bool = False
+    extensive: bool = False
+    group: str | None = None
+
+    def __call__(self, world: Any) -> Any:
+        """Return the answer on one world."""
+        frame = frames.table(world)
+        read = {name: frames.numbers(frame, name) for name in self.columns}
+        with np.errstate(all="ignore"):  # what overflows is refused as a whole
+            if self.group is not None:
+                return self.compute(read, _texts(frame, self.group))
+            return self.compute(read, len(frame))
+
+    def announce(self, source: Source) -> Form:
+        """Return the form of the answers; refuse a source that lacks a column."""
+        frame = source.frame if isinstance(source, Subsets) else None
+        if frame is not None:
+            for column in self.columns:
+                frames.numbers(frame, column)
+            if self.group is not None:
+                frames.require_columns(frame, (self.group,))
+        scale = 1 / source.rate if self.extensive and isinstance(source, Subsets) else 1.0
+        empty: Any = np.zeros(len(self.labels), np.int64 if self.whole else np.float64)
+        blank = dict(zip(self.labels, empty.tolist(), strict=True)) or (0 if self.whole else 0.0)
+        form, _ = flatten(blank)
+        names = tuple(f"{self.name}: {label}" for label in self.labels) or (self.name,)
+        return Form(
+            form.name,
+            form.layout,
+            self.whole,
+            lambda v: form.rebuild(v * scale),
+            scale=scale,
+            labels=names,
+        )
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _texts(frame: Any, name: str) -> list[str]:
+    """Return a column as text, so that keys compare alike in every kind of table."""
+    frames.require_columns(frame, (name,))
+    return [OTHER if value is None else str(value) for value in frame[name].to_list()]
+
+
+def _present(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
+
+
+def mean(column: str, empty: float = 0.0) -> Statistic:
+    """Return the mean of a column; `empty` where a world has no entry."""
+    fill = number(empty, "empty")
+
+    def compute(read: Columns, rows: int) -> float:
+        values = _present(read[column])
+        return float(values.mean()) if values.size else fill
+
+    return Statistic(f"mean({column})", (column,), compute)
+
+
+def sum(column: str) -> Statistic:
+    """Return the sum of a column over all units, estimated from half of them."""
+    return Statistic(
+        f"sum({column})",
+        (column,),
+        lambda read, rows: float(_present(read[column]).sum()),
+        extensive=True,
+    )
+
+
+def count(column: str | None = None) -> Statistic:
+    """Return the number of rows, or of entries in a column, over all units."""
+    return Statistic(
+        f"count({column or ''})",
+        () if column is None else (column,),
+        lambda read, rows: rows if column is None else int(_present(read[column]).size),
+        whole=True,
+        extensive=True,
+    )
+
+
+def quantile(column: str, level: float = 0.5, empty: float = 0.0) -> Statistic:
+    """Return a quantile of a column, interpolated; `empty` where a world has no entry."""
+    fill, at = number(empty, "empty"), in_range(level, "level", 0.0, 1.0)
+
+    def compute(read: Columns, rows: int) -> float:
+        values = _present(read[column])
+        return float(np.quantile(values, at)) if values.size else fill
+
+    return Statistic(f"quantile({column}, {at:g})", (column,), compute)
+
+
+def median(column: str, empty: float = 0.0) -> Statistic:
+    """Return the median of a column."""
+    return quantile(column, 0.5, empty)
+
+
+def histogram(column: str, edges: Sequence[float]) -> Statistic:
+    """Return counts between public edges, low included, high not; the rest is "other"."""
+    cuts = array(edges, "edges", 1)
+    if len(cuts) < 2 or not (np.diff(cuts) > 0).all():
+        raise refuse("at least two rising `edges`", list(edges), "Sort them; they are public.")
+    labels = [f"[{a:g}, {b:g})" for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+    def compute(read: Columns, rows: int) -> Any:
+        cells = np.searchsorted(cuts, read[column], side="right")
+        cells[np.isnan(read[column])] = 0
+        found = np.bincount(cells, minlength=len(cuts) + 1)
+        return np.append(found[1:-1], found[0] + found[-1])
+
+    listed = ", ".join(f"{cut:g}" for cut in cuts)
+    return Statistic(
+        f"histogram({column}, {listed})",
+        (column,),
+        compute,
+        (*labels, OTHER),
+        whole=True,
+        extensive=True,
+    )
+
+
+def group_by(column: str, statistic: Statistic, keys: Sequence[Any]) -> Statistic:
+    """Return a single-number statistic for every key; rows with other keys are "other".
+
+    Args:
+        column: Whose entries are compared, as text, with the keys.
+        statistic: One that gives a single number, such as `mean("income")`.
+        keys: The groups. They are public: which exist must not depend on the drawn world.
+    """
+    names = tuple(map(str, keys))
+    if not names or len(set(names)) != len(names) or OTHER in names:
+        raise refuse("keys that differ, without 'other'", list(keys), "List the public groups.")
+    if statistic.labels or statistic.group is not None:
+        raise refuse("a statistic of one number", statistic.name, "Group a mean, sum or count.")
+
+    def compute(read: Columns, entries: list[str]) -> Any:
+        place = {name: i for i, name in enumerate(names)}
+        groups = np.array([place.get(entry, len(names)) for entry in entries], dtype=np.int64)
+        answers = []
+        for i in range(len(names) + 1):
+            inside = groups == i
+            part = {name: values[inside] for name, values in read.items()}
+            answers.append(statistic.compute(part, int(inside.sum())))
+        return np.array(answers)
+
+    return Statistic(
+        f"group_by({column}, {statistic.name})",
+        statistic.columns,
+        compute,
+        (*names, OTHER),
+        whole=statistic.whole,
+        extensive=statistic.extensive,
+        group=column,
+    )
+
+
+def correlation(first: str, second: str) -> Statistic:
+    """Return Pearson's correlation over rows that have both; 0 where one does not vary."""
+
+    def compute(read: Columns, rows: int) -> float:
+        x, y = _complete(read, (first, second))
+        if len(x) < 2 or x.std() == 0 or y.std() == 0:
+            return 0.0
+        return float(np.corrcoef(x, y)[0, 1])
+
+    return Statistic(f"correlation({first}, {second})", (first, second), compute)
+
+
+def regression(target: str, *features: str) -> Statistic:
+    """Return least-squares coefficients of a target on features, intercept first.
+
+    Among equally good answers the shortest is taken, so that every world has one.
+    """
+    if not features:
+        raise refuse("at least one feature", "none", "Name the columns to regress on.")
+
+    def compute(read: Columns, rows: int) -> Any:
+        y, *x = _complete(read, (target, *features))
+        design = np.column_stack([np.ones_like(y), *x])
+        return np.linalg.lstsq(design, y, rcond=None)[0]
+
+    return Statistic(
+        f"regression({', '.join((target, *features))})",
+        (target, *features),
+        compute,
+        ("intercept", *features),
+    )
+
+
+def _complete(read: Columns, names: Sequence[str]) -> list[Floats]:
+    """Return these columns without the rows that miss an entry in one of them."""
+    table = np.stack([read[name] for name in names])
+    return list(table[:, ~np.isnan(table).any(axis=0)])
+
+
+_NAMED: dict[str, Callable[..., Statistic]] = {
+    "correlation": correlation,
+    "count": count,
+    "group_by": lambda column, statistic, *keys: group_by(column, statistic, keys),
+    "histogram": lambda column, *edges: histogram(column, edges),
+    "mean": mean,
+    "median": median,
+    "quantile": quantile,
+    "regression": regression,
+    "sum": sum,
+}
+
+
+def parse(text: str) -> Statistic:
+    """Return the statistic that a text such as "group_by(dept, mean(income), a, b)" names.
+
+    Columns and keys with spaces are quoted.
+
+    >>> parse("quantile(income, 0.9)")
+    quantile(income, 0.9)
+    """
+    try:
+        found = _built(ast.parse(text.strip(), mode="eval").body)
+    except RpacError:
+        raise
+    except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, MemoryError):
+        found = None
+    if not isinstance(found, Statistic):
+        raise refuse(
+            "a statistic such as mean(income)", repr(text[:80]), f"Known: {', '.join(_NAMED)}."
+        )
+    return found
+
+
+def _built(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        return _NAMED[node.func.id](*map(_built, node.args))
+    if isinstance(node, ast.Name):
+        return node.id
+    return ast.literal_eval(node)

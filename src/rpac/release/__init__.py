@@ -1,0 +1,1 @@
+"""From a certificate to an answer: the draw, one release, a conversation. Trusted."""

@@ -1,0 +1,121 @@
+"""What a release shows: the answer in the mechanism's form, and its intervals. Post-processing.
+
+What is stored is what is shown: `stored` writes plain data, and `shown` makes the release of it,
+the same for the first call, for every retry and for whoever comes second with a key.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+
+from rpac._base.text import aligned
+from rpac._base.types import Floats, Ints, Json
+from rpac.certificate.certificate import Certificate
+from rpac.ledger.entries import Receipt
+from rpac.noise.base import Releasable
+from rpac.worlds.outputs import Outputs
+
+_NORMAL, _ANY = 1.959964, 4.472136
+"""Half-widths in standard deviations that hold 95 %: of a Gaussian; of any law (Chebyshev)."""
+
+_USUAL = MappingProxyType({f.name: f.default for f in fields(Certificate) if f.name != "schema"})
+"""What certificates of this schema say unless they are told otherwise."""
+
+
+@final
+@dataclass(frozen=True)
+class Release:
+    """A privatized answer.
+
+    Attributes:
+        value: The answer with its noise, in the form the mechanism returns.
+        certificate: What it leaks at most.
+        receipt: The entry in the books; None without a ledger.
+        noise_interval: (low, high), each in the form of `value`: holds the answer on the drawn
+            world, without noise, in 95 % of releases. None for labels.
+        sampling_interval: The same for the mean answer over all worlds: noise, and which world
+            was drawn, together.
+        sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
+    """
+
+    value: Any
+    certificate: Certificate
+    receipt: Receipt | None = None
+    noise_interval: tuple[Any, Any] | None = None
+    sampling_interval: tuple[Any, Any] | None = None
+    sealed: tuple[Outputs, Releasable] | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> Any:
+        public = (f.name for f in fields(self) if f.name != "sealed")
+        return type(self), tuple(getattr(self, name) for name in public)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return the release as label and text: the answer, its error bars, its receipt."""
+        found = [("released", str(self.value))]
+        names = ("without its noise", "mean of all worlds")
+        for name, pair in zip(names, (self.noise_interval, self.sampling_interval), strict=True):
+            if pair is not None:
+                found.append((name, f"{pair[0]} to {pair[1]} (95 %)"))
+        return found + ([] if self.receipt is None else [("booked", str(self.receipt))])
+
+    def __str__(self) -> str:
+        return aligned(self.lines() + self.certificate.lines())
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(
+            f"<b>{html.escape(label)}</b> <code>{html.escape(text)}</code>"
+            for label, text in self.lines()
+        )
+        return f"<p>{lines}</p>{self.certificate._repr_html_()}"
+
+
+def stored(law: Releasable, released: Ints, made: Certificate) -> Json:
+    """Return what the books keep of an answer, in plain JSON.
+
+    The released numbers, their noise's deviations (and mean, if it is not 0), and the certificate.
+    """
+    numbers = {"numbers": law.decode(released)} | law.error()
+    plain: Json = {name: array.tolist() for name, array in numbers.items()}
+    return plain | {"certificate": unusual(made)}
+
+
+def unusual(made: Certificate) -> Json:
+    """Return what a certificate says beyond the usual of its schema; the books' hashes seal it."""
+    return {k: v for k, v in vars(made).items() if v != _USUAL.get(k, ...)}
+
+
+def shown(
+    outputs: Outputs, kept: Json, receipt: Receipt | None = None, law: Releasable | None = None
+) -> Release:
+    """Return the release that is stored.
+
+    The law, where it is known, is kept beside it, sealed, for audits.
+    """
+    numbers = np.asarray(kept["numbers"])
+    made = Certificate(**kept["certificate"])
+    sealed = None if law is None else (outputs, law)
+    return Release(outputs.rebuild(numbers), made, receipt, *_intervals(outputs, kept), sealed)
+
+
+def _intervals(outputs: Outputs, kept: Json) -> tuple[Any, Any]:
+    """Return the interval of the noise, and that of noise and sampling; None for labels."""
+    if "noise" not in kept:
+        return None, None
+    numbers, noise = np.asarray(kept["numbers"]), np.asarray(kept["noise"])
+    middle = numbers - kept.get("bias", 0.0)
+    wide = _ANY if "bias" in kept else _NORMAL
+    both = noise, np.sqrt(np.square(noise) + outputs.spread)
+    low, high = (_around(outputs, middle, wide * half, numbers) for half in both)
+    return low, high
+
+
+def _around(outputs: Outputs, middle: Floats, half: Any, numbers: Floats) -> tuple[Any, Any]:
+    low, high = middle - half, middle + half
+    if outputs.form is not None and outputs.form.whole:
+        low, high = np.floor(low), np.ceil(high)
+    return outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers)

@@ -1,0 +1,1 @@
+"""What is said before and after a release: plan, record, page, wording."""

@@ -1,0 +1,230 @@
+"""The record of a release: all that is public of it, in one JSON file, no machine's paths."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import asdict
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpac._base.checks import refuse
+from rpac._base.sealed import publish
+from rpac._base.types import Json
+from rpac.attack.auditing import Audit
+from rpac.certificate.certificate import Certificate
+from rpac.errors import CertificateError, LedgerError, RpacError
+from rpac.ledger.ledger import Ledger
+from rpac.release.answer import Release, unusual
+from rpac.report import wording
+from rpac.worlds import tables
+
+SCHEMA = "rpac-record/1"
+
+
+def plain(value: Any) -> Any:
+    """Return a released value as plain JSON: tables as lists of rows."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "to_dict") and np.ndim(value) == 1:
+        return {str(key): plain(item) for key, item in value.to_dict().items()}
+    if tables.is_table(value):
+        return [plain(row) for row in tables.table(value).rows(named=True)]
+    return str(value)  # a group may be named by anything: a duration, a UUID
+
+
+def rows_of(value: Any, name: str) -> list[Json]:
+    """Return any plain answer as rows with named columns."""
+    found = plain(value)
+    if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
+        return found
+    if isinstance(found, dict):
+        return [{"": key, name: item} for key, item in found.items()]
+    if isinstance(found, list):
+        return [{"": i + 1, name: item} for i, item in enumerate(np.ravel(found).tolist())]
+    return [{name: found}]
+
+
+def answer_rows(release: Release, name: str) -> list[Json]:
+    """Return the answer row by row; each number with its two 95 % intervals, low and high."""
+    pairs = [release.noise_interval, release.sampling_interval]
+    sides = [[rows_of(side, name) for side in pair] if pair else None for pair in pairs]
+    found = []
+    for i, row in enumerate(rows_of(release.value, name)):
+        cells: Json = {}
+        for column, value in row.items():
+            ends = [
+                [side[i][column] for side in both] if both is not None else None for both in sides
+            ]
+            moved = any(end is not None and end[0] != end[1] for end in ends)
+            cells[column] = (
+                {"value": value, "noise": ends[0], "sampling": ends[1]} if moved else value
+            )
+        found.append(cells)
+    return found
+
+
+def said(release: Release) -> Json:
+    """Return what a release says by itself, as plain data: all that was paid for."""
+    receipt = None if release.receipt is None else asdict(release.receipt) | {"answer": None}
+    return {
+        "meaning": wording.meaning(release.certificate),
+        "answer": answer_rows(release, "answer"),
+        "value": plain(release.value),
+        "certificate": release.certificate.to_json(),
+        "receipt": receipt,
+    }
+
+
+def record(
+    told: Json,
+    question: str,
+    *,
+    about: Json,
+    plan: Json | None = None,
+    remaining: float | None = None,
+    audit: Audit | None = None,
+) -> Json:
+    """Return the public record of a release, under its own hash.
+
+    Args:
+        told: What the release says by itself, from `said`.
+        question: What was asked, in its own wording.
+        about: Unit, number of units and worlds.
+        plan: What was planned, from `Plan.to_dict`.
+        remaining: Nats left in the ledger.
+        audit: Attacks on the release; only its public summary is kept.
+    """
+    asked = {"schema": SCHEMA, "question": question, "about": about}
+    found = None if audit is None else audit_summary(audit)
+    body = asked | told | {"remaining": remaining, "plan": plan, "audit": found}
+    return body | {"sha256": content_hash(body)}
+
+
+def content_hash(body: Json) -> str:
+    """Return the SHA-256 of all that a record says, its own hash left out."""
+    rest = {name: part for name, part in body.items() if name != "sha256"}
+    return sha256(publish(rest).encode()).hexdigest()
+
+
+def seal(body: Json, ledger: Ledger) -> None:
+    """Write the hash of a record into the ledger, beside the entry of its receipt."""
+    ledger.record("seal", lambda: {"of": body["receipt"]["hash"], "record": body["sha256"]})
+
+
+def match(body: Json, ledger: Ledger) -> None:
+    """Refuse a record unless the ledger holds its receipt, its certificate and its own hash."""
+    receipt = body["receipt"]
+    of = receipt.get("hash") if isinstance(receipt, dict) else None
+    claimed = unusual(Certificate.from_json(body["certificate"]))
+    charged = sealed = False
+    for entry in ledger.entries():
+        if entry["kind"] == "spend" and entry["hash"] == of:
+            charged = (entry["answer"] or {}).get("certificate") == claimed
+        sealed |= entry["kind"] == "seal" and (entry["of"], entry["record"]) == (of, body["sha256"])
+    if not charged:
+        raise refuse(
+            "the receipt of a charge in this ledger, for this certificate",
+            f"the hash {_short(of)}",
+            "Ask for the right ledger.",
+            LedgerError,
+        )
+    if not sealed:
+        raise refuse(
+            f"a record sealed in this ledger for the receipt {_short(of)}",
+            f"a record of hash {_short(body['sha256'])}",
+            "Ask its issuer for the original, or release again with the same --key, for nothing.",
+            LedgerError,
+        )
+
+
+def _short(mark: Any) -> str:
+    """Return the beginning of a hash that a record claims, whatever is written there."""
+    return repr(mark[:16] if isinstance(mark, str) else mark)
+
+
+def audit_summary(audit: Audit) -> Json:
+    """Return what is public of an audit: verdict and limits, no unit."""
+    rows = [
+        {"attack": f.attack, "measure": f.measure, "estimate": plain(f.estimate),
+         "low": plain(f.low), "high": plain(f.high), "nats": plain(f.nats)}
+        for f in audit.findings
+    ]  # fmt: skip
+    return {
+        "verdict": audit.verdict,
+        "alarm": audit.alarm,
+        "lower": float(audit.lower),
+        "confidence": audit.confidence,
+        "games": audit.games,
+        "rows": [row for row in rows if all(_finite(v) for v in row.values())],
+    }
+
+
+def _finite(value: Any) -> bool:
+    return not isinstance(value, float) or bool(np.isfinite(value))
+
+
+def save(body: Json, path: str | Path) -> None:
+    """Write a record to a file."""
+    Path(path).write_text(publish(body, indent=1) + "\n", encoding="utf-8")
+
+
+def load(path: str | Path) -> tuple[Json, Certificate]:
+    """Return a record and its certificate; a record that was changed anywhere is refused."""
+    file = Path(path)
+    if not file.is_file():
+        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    text = file.read_bytes().decode("utf-8", errors="replace").rstrip("\n")
+    try:
+        body = json.loads(text)
+        schema = body.get("schema") if isinstance(body, dict) else None
+    except (ValueError, RecursionError):
+        schema = None
+    if schema != SCHEMA:
+        raise refuse(
+            f"a record of schema {SCHEMA}",
+            f"{file.name!r} of schema {_short(schema)}",
+            "Write one with `rpac release --out`.",
+            CertificateError,
+        )
+    if not _as_written(body, text):
+        raise _altered(file.name)
+    made = Certificate.from_json(body["certificate"])
+    if body["meaning"] != wording.meaning(made):
+        raise _altered(file.name)
+    return body, made
+
+
+def _as_written(body: Json, text: str) -> bool:
+    """Whether a text is what `save` writes, and its hash that of its content."""
+    parts = ("question", "about", "meaning", "answer", "value", "certificate", "receipt")
+    try:
+        written = text in (publish(body, indent=1), publish(body))
+        return written and {*parts} <= {*body} and body.get("sha256") == content_hash(body)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _altered(name: str) -> RpacError:
+    return refuse(
+        "a record as it was written",
+        f"{name!r}, which was changed",
+        "Ask its issuer for the original.",
+        CertificateError,
+    )

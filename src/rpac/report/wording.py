@@ -1,0 +1,58 @@
+"""What a budget means, in words, and what to do when the answer is no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rpac._base.text import at_most
+from rpac.advantage import nats_to_success
+from rpac.certificate.certificate import Certificate
+
+DEFAULT_NATS = 0.1
+LADDER = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""Budgets a plan shows beside the one that was asked for."""
+GUIDE = (
+    (0.01, "very careful: many releases, or people who would be harmed"),
+    (0.1, "careful: a good start for a published table"),
+    (0.3, "moderate: a few releases to partners"),
+    (1.0, "loose: a single release of little harm"),
+)
+
+
+def before_and_after(success: float) -> str:
+    """Return what one release changes for somebody who wonders about one person."""
+    return (
+        "Somebody who wonders whether a given person was in the sample guesses right 50 % of the "
+        f"time now, at most {at_most(100 * success, 3)} % after."
+    )
+
+
+def any_guess(nats: float) -> str:
+    """Return the same from nats alone: for any yes-or-no question about the sample."""
+    return (
+        "Somebody who guesses any yes-or-no fact about the sample is right 50 % of the time now, "
+        f"at most {at_most(100 * float(nats_to_success(nats)), 3)} % after."
+    )
+
+
+def meaning(certificate: Certificate) -> str:
+    """Return what a certificate means for one person, by the sharpest figure it has."""
+    if certificate.worst_unit_success is not None:
+        return before_and_after(certificate.worst_unit_success)
+    return any_guess(certificate.bound)
+
+
+def character(nats: float) -> str:
+    """Return how a budget is meant, from the guide."""
+    named = [text for limit, text in GUIDE if nats <= limit * 1.0001]
+    return named[0] if named else "very loose: says a lot about the sample"
+
+
+def advice(error: Exception) -> str:
+    """Return what to do when a release was refused for its budget."""
+    kind = type(error).__name__
+    moves: dict[str, Any] = {
+        "BudgetSpent": "(--budget; rpac ledger LEDGER --cap NATS.)",
+        "BudgetExceeded": "Raise --budget, ask for fewer numbers, or take another --method.",
+    }
+    return str(moves.get(kind, ""))

@@ -1,0 +1,227 @@
+"""Outputs: what the mechanism returns on every world. Sealed: one of the rows is the answer."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, TypeAlias, final
+
+import numpy as np
+
+from rpac._base.checks import array, probabilities, refuse
+from rpac._base.entropy import entropy
+from rpac._base.frozen import Frozen
+from rpac._base.hashing import digest
+from rpac._base.sealed import Sealed
+from rpac._base.types import Bools, Floats, Ints, Json
+from rpac.worlds.flatten import Form
+
+Kind: TypeAlias = Literal["real", "count", "label"]
+_KINDS: Mapping[str, Kind] = MappingProxyType(
+    {"real": "real", "count": "count", "category": "label", "label": "label"}
+)
+_OF_THE_PRIOR = ("digest", "spread")
+"""What is worked out from the weights too, and anew under others."""
+
+
+class Code(Protocol):
+    """What turns outputs into integers: a law that can be released."""
+
+    @property
+    def digest(self) -> str:
+        """Equal for laws that encode alike."""
+
+    def encode(self, values: Floats) -> Ints:
+        """Return the (m, r) integers of (m, d) values."""
+
+
+@final
+class Outputs(Sealed, Frozen):
+    """The outputs of a mechanism on m worlds, with the prior on those worlds.
+
+    Integer arrays are counts (their lattice has step 1); text, or `kind="category"`, are labels;
+    everything else is real. Its printed face shows shape and hash, never a row. It is complete
+    when it is made, and stays as it was made.
+
+    Args:
+        values: (m,) or (m, d) numbers, or (m,) labels.
+        weights: (m,) prior probabilities, positive, summing to 1; equal by default.
+        kind: "real", "count" or "category", to override what the array suggests.
+        statement: The secret, in words.
+        clip: (low, high), each (d,): the values are draws of an open distribution, clipped to it.
+        masks: (m, units) who is in which world, for half-samples.
+        form: How the mechanism's answers look.
+
+    Attributes:
+        values: (m, d) float64; for labels the (m, 1) index into `labels`.
+        weights: (m,) prior.
+        kind: "real", "count" or "label".
+        exact: True for finite worlds, False for draws of an open distribution.
+        clip: (low, high), each (d,), for draws; else None.
+        masks: (m, units) who is in which world, for half-samples; else None.
+
+    >>> Outputs([[0.0], [1.0]])
+    Outputs(worlds=2, dim=1, kind='real', exact=True, digest='...')
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        weights: Any = None,
+        kind: str | None = None,
+        *,
+        statement: str | None = None,
+        clip: tuple[Floats, Floats] | None = None,
+        masks: Bools | None = None,
+        form: Form | None = None,
+    ) -> None:
+        raw = np.asarray(values)
+        self.kind: Kind = _kind_of(raw, kind)
+        self.labels: tuple[Any, ...] = ()
+        if self.kind == "label":
+            names, codes = np.unique(raw.ravel(), return_inverse=True)
+            raw, self.labels = codes.reshape(-1, 1), tuple(names.tolist())
+        found = array(raw[:, None] if raw.ndim == 1 else raw, "values", 2)
+        self.values: Floats = found if clip is None else np.clip(found, *clip)
+        m = len(self.values)
+        if m < 2:
+            raise refuse("at least 2 worlds", m, "With one world there is no secret to protect.")
+        equal = np.full(m, 1.0 / m)
+        self.weights: Floats = (
+            equal if weights is None else probabilities(weights, "weights", size=m, positive=True)
+        )
+        self.exact, self.clip, self.masks, self.form = clip is None, clip, masks, form
+        self.statement = f"which of {m} worlds was drawn" if statement is None else statement
+        self._half = False
+        self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
+        self.freeze("values", "weights")
+
+    @cached_property
+    def dim(self) -> int:
+        """Number of coordinates, d."""
+        return int(self.values.shape[1])
+
+    @property
+    def center(self) -> Floats:
+        """A public point: the mean of finite worlds, the middle of the clipping box of draws."""
+        if self.clip is not None:
+            return np.asarray((self.clip[0] + self.clip[1]) / 2)
+        return np.asarray(self.weights @ self.values)
+
+    @property
+    def entropy(self) -> float | None:
+        """H(X) in nats of the drawn world; None for open distributions."""
+        return entropy(self.weights) if self.exact else None
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Variance of each coordinate over the worlds, (d,)."""
+        plan = self.planning
+        return np.asarray(plan.weights @ np.square(plan.values - plan.weights @ plan.values))
+
+    @cached_property
+    def columns(self) -> Floats:
+        """The values, one coordinate after the other in memory: faster sums over the worlds."""
+        return np.asfortranarray(self.values)
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest absolute value."""
+        return float(np.abs(self.values).max())
+
+    @property
+    def scale(self) -> Floats:
+        """Public factor from these numbers to the answer's own units, (d,)."""
+        return np.broadcast_to(1.0 if self.form is None else self.form.scale, (self.dim,))
+
+    @property
+    def planning(self) -> Outputs:
+        """What noise and references may be fitted on: all worlds, or the first half of draws."""
+        if self.exact or self._half:
+            return self
+        half = Outputs(self.values[: len(self.values) // 2], kind=self.kind, clip=self.clip)
+        half.__dict__["_half"] = True  # of an object that nobody else has seen yet
+        return half
+
+    @property
+    def judging(self) -> Floats:
+        """The (n, d) draws that only a certificate sees: the second half."""
+        return self.values[len(self.values) // 2 :]
+
+    def under(self, weights: Floats) -> Outputs:
+        """Return the same outputs under another prior, such as a posterior."""
+        size = len(self.values)
+        return self._with(weights=probabilities(weights, "weights", size=size, positive=True))
+
+    def stating(self, statement: str) -> Outputs:
+        """Return the same outputs with another statement of the secret."""
+        return self._with(statement=statement)
+
+    def _with(self, **changes: Any) -> Outputs:
+        kept = {k: v for k, v in self.__dict__.items() if k not in _OF_THE_PRIOR}
+        other = object.__new__(Outputs)
+        other.__dict__.update(kept | changes)
+        return other
+
+    def rebuild(self, values: Floats, beside: Floats | None = None) -> Any:
+        """Return a (d,) vector in the form of the mechanism's answers, ordered as `beside` is."""
+        if beside is not None and self.form is not None and self.form.settle is not None:
+            return self.form.settle(beside)(values)
+        if self.kind == "label":
+            label = self.labels[int(values[0])]
+            return label if self.form is None else self.form.rebuild(label)
+        if self.form is not None:
+            return self.form.rebuild(values)
+        return float(values[0]) if self.dim == 1 else values
+
+    def codes(self, law: Code) -> Ints:
+        """Return the (m, r) integers of all worlds: encoded once, certified and released alike."""
+        key, codes = self._codes
+        if key != law.digest:  # the last law's alone are kept: searches try hundreds
+            codes = law.encode(self.values)
+            self.__dict__["_codes"] = law.digest, codes
+        return codes
+
+    @property
+    def prior(self) -> str:
+        """The prior, in words."""
+        if not self.exact:
+            return "the sampler's own law"
+        even = np.ptp(self.weights) < 1e-12
+        return "all equally likely" if even else f"given weights, entropy {self.entropy:.6g} nats"
+
+    def describe(self) -> Json:
+        """Return the public description that goes into a certificate."""
+        return {
+            "count": len(self.values), "dim": self.dim, "kind": self.kind, "digest": self.digest,
+        }  # fmt: skip
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of values, weights and kind."""
+        return digest(self.values, self.weights, self.kind, *map(str, self.labels))
+
+    def __repr__(self) -> str:
+        return (
+            f"Outputs(worlds={len(self.values)}, dim={self.dim}, kind={self.kind!r}, "
+            f"exact={self.exact}, digest={self.digest[:12]!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(repr(self))}</code>"
+
+
+def _kind_of(raw: Any, kind: str | None) -> Kind:
+    if kind is not None:
+        if kind not in _KINDS:
+            raise refuse('kind "real", "count" or "category"', repr(kind), "Or leave it out.")
+        if _KINDS[kind] == "count" and not np.array_equal(raw, np.rint(raw)):
+            raise refuse("whole numbers for counts", f"{raw.dtype} fractions", 'Use kind="real".')
+        return _KINDS[kind]
+    if raw.dtype.kind in "UST":
+        return "label"
+    if raw.dtype.kind == "O" and raw.size and all(isinstance(v, str) for v in raw.ravel()):
+        return "label"
+    return "count" if raw.dtype.kind in "biu" else "real"

@@ -1,0 +1,270 @@
+"""Run the mechanism, a black box, once on every world."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rpac._base.checks import count, refuse
+from rpac._base.progress import progress
+from rpac._base.types import Floats
+from rpac.errors import MechanismError, RpacError
+from rpac.worlds.flatten import Form, common_form, flatten
+from rpac.worlds.guard import silence
+from rpac.worlds.outputs import Outputs
+from rpac.worlds.source import Draws, Source, Subsets
+
+F = TypeVar("F", bound=Callable[..., Any])
+_STACK = 1 << 20
+"""Numbers in a stack of worlds, about: enough to vectorise, little enough to hold."""
+
+
+def vectorized(function: F) -> F:
+    """Declare that a mechanism takes a stack of worlds, and returns one answer for each.
+
+    The stack is an array whose first axis runs over worlds of equal shape. On a sampler for
+    `Draws` it declares the signature `sampler(rng, n)`.
+
+    >>> @vectorized
+    ... def means(stack):
+    ...     return stack.mean(axis=1)
+    """
+    function.takes_stack = True  # type: ignore[attr-defined]
+    return function
+
+
+def simulate(
+    source: Source, mechanism: Callable[..., Any], n_jobs: int = 1, seed: int = 0
+) -> Outputs:
+    """Return the outputs of `mechanism` on every world of `source`.
+
+    Args:
+        source: `Worlds`, `Subsets` or `Draws`.
+        mechanism: Any callable of one secret. It returns a number, a label (text), an array, a
+            dict of numbers or a data frame of numbers, of one shape in all worlds. If it has a
+            parameter `rng` it gets a generator of its own for each world: a world is then
+            secret and seed together. If it has a method `announce(source)`, that is asked first:
+            it refuses a source it cannot read, and returns the `Form` of its answers, or None.
+        n_jobs: Processes, as joblib counts them.
+        seed: Study randomness; equal seeds give equal outputs, whatever `n_jobs`.
+
+    Raises:
+        MechanismError: If the mechanism fails, or its answers differ in form. The message names
+            the type of the failure, never a world.
+    """
+    if not isinstance(source, Source):
+        raise refuse(
+            "a Source",
+            type(source).__name__,
+            "Wrap data in rpac.Subsets(data, unit=...), a list of secrets in rpac.Worlds.",
+        )
+    if not callable(mechanism):
+        move = "Pass a function."
+        if hasattr(mechanism, "fit"):
+            move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
+        raise refuse("a callable mechanism", type(mechanism).__name__, move)
+    worlds = source.worlds(count(seed, "seed", least=0))
+    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
+    check_pure(mechanism, worlds, outputs, seed)
+    return outputs
+
+
+def check_pure(
+    mechanism: Callable[..., Any], secrets: Any, outputs: Outputs, seed: int, again: int = 8
+) -> None:
+    """Run the mechanism again on some worlds, in another order; refuse one that then differs.
+
+    Raises:
+        MechanismError: If it depends on more than its secret: a cache, a clock, a counter, a
+            generator of its own, or data that it changes in place.
+    """
+    m = len(outputs.values)
+    stacks = getattr(mechanism, "takes_stack", False)
+    picks = np.unique(np.linspace(0, m - 1, 2 if stacks else again).astype(int))[::-1]
+    if stacks:
+        answers = [_answers(mechanism, np.asarray(secrets[i])[None])[0] for i in picks]
+    else:
+        seeds: list[Any] = [None] * m
+        if _takes_rng(mechanism):
+            seeds = list(np.random.SeedSequence([seed, 1]).spawn(m))
+        answers = [_run(mechanism, secrets[i], seeds[i]) for i in picks]
+    rows = [flatten(answer)[1] for answer in answers]
+    if outputs.kind == "label":
+        same = [
+            outputs.labels[int(outputs.values[i, 0])] == r for i, r in zip(picks, rows, strict=True)
+        ]
+    else:
+        fresh = np.stack(rows) if outputs.clip is None else np.clip(np.stack(rows), *outputs.clip)
+        scale = float(np.abs(outputs.values).max())
+        same = [np.allclose(outputs.values[picks], fresh, rtol=1e-9, atol=1e-12 * scale)]
+    if not all(same):
+        raise refuse(
+            "a mechanism whose answer depends on its secret alone",
+            "other answers on a second run",
+            "Drop caches, clocks and counters; take randomness from an `rng` parameter.",
+            MechanismError,
+        )
+
+
+def evaluate(
+    source: Source,
+    mechanism: Callable[..., Any],
+    secrets: Any,
+    *,
+    n_jobs: int,
+    seed: int,
+) -> Outputs:
+    """Return the outputs on these secrets of the source."""
+    if n_jobs != -1:
+        count(n_jobs, "n_jobs", least=1)
+    count(seed, "seed", least=0)
+    announced = mechanism.announce(source) if hasattr(mechanism, "announce") else None
+    if getattr(mechanism, "takes_stack", False):
+        answers = _run_stacks(mechanism, secrets)
+    else:
+        answers = _run_each(mechanism, secrets, n_jobs, seed)
+    form, values = _rows(answers)
+    return _collected(form, values, source, announced or form)
+
+
+def _run_each(
+    mechanism: Callable[..., Any], secrets: list[Any], n_jobs: int, seed: int
+) -> list[Any]:
+    from joblib import Parallel, delayed
+
+    calls: list[tuple[Any, Any]] = [(secret, None) for secret in secrets]
+    if _takes_rng(mechanism):
+        seeds = np.random.SeedSequence([seed, 1]).spawn(len(secrets))
+        calls = list(zip(secrets, seeds, strict=True))
+    if n_jobs == 1:
+        return [_run(mechanism, *call) for call in progress(calls, len(calls))]
+    jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_run)(mechanism, *call) for call in calls
+    )
+    return list(progress(jobs, len(calls)))
+
+
+def _takes_rng(mechanism: Callable[..., Any]) -> bool:
+    try:
+        return "rng" in inspect.signature(mechanism).parameters
+    except (TypeError, ValueError):  # builtins have no signature
+        return False
+
+
+def _run(mechanism: Callable[..., Any], secret: Any, seed: Any = None) -> Any:
+    try:
+        if seed is None:
+            return mechanism(secret)
+        return mechanism(secret, rng=np.random.default_rng(seed))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a black box may raise anything
+        raise _failed(error) from None
+
+
+def _failed(error: BaseException) -> RpacError:
+    return refuse(
+        "a mechanism that answers on every world",
+        f"a {type(error).__name__} on some",
+        "Its message is withheld, since it may quote the secret: try the mechanism on made-up "
+        "data, or catch the error inside and return a fixed value.",
+        MechanismError,
+    )
+
+
+def _run_stacks(mechanism: Callable[..., Any], secrets: Any) -> Any:
+    """Run a vectorised mechanism on blocks of worlds that share a shape."""
+    if isinstance(secrets, np.ndarray):  # a stack already: nothing to sort
+        size = max(1, _STACK // max(1, math.prod(secrets.shape[1:])))
+        pieces = [secrets[a : a + size] for a in range(0, len(secrets), size)]
+        return np.concatenate(
+            [_answers(mechanism, block) for block in progress(pieces, len(pieces))]
+        )
+    arrays = [np.asarray(secret) for secret in secrets]
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for i, item in enumerate(arrays):
+        groups[item.shape].append(i)
+    blocks = []
+    for shape, group in groups.items():
+        size = max(1, _STACK // max(1, math.prod(shape)))
+        blocks += [group[a : a + size] for a in range(0, len(group), size)]
+    answers: list[Any] = [None] * len(secrets)
+    for block in progress(blocks, len(blocks)):
+        results = _answers(mechanism, np.stack([arrays[i] for i in block]))
+        for i, result in zip(block, results, strict=True):
+            answers[i] = result
+    return answers
+
+
+def _answers(mechanism: Callable[..., Any], stack: Any) -> Any:
+    results = _run(mechanism, stack)
+    if not hasattr(results, "__len__") or len(results) != len(stack):
+        raise refuse(
+            "one answer for each world of the stack",
+            type(results).__name__,
+            "Return an array whose first axis is the stack's.",
+            MechanismError,
+        )
+    return results
+
+
+def _rows(answers: Any) -> tuple[Form, Any]:
+    """Return the one form of all answers, and their labels (m,) or numbers (m, d)."""
+    if isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf":
+        return flatten(answers[0])[0], flatten(answers)[1].reshape(len(answers), -1)
+    kinds = {(type(a), a.shape, a.dtype) for a in answers if isinstance(a, np.ndarray | np.generic)}
+    if len(kinds) == 1 and all(isinstance(a, np.ndarray | np.generic) for a in answers):
+        form = flatten(answers[0])[0]  # arrays of one shape and type: check them all at once
+        flat = flatten(np.stack(answers))[1] if form.name != "label" else np.array(answers)
+        return form, flat if form.name == "label" else flat.reshape(len(answers), -1)
+    pairs = [flatten(answer) for answer in answers]
+    form = common_form([form for form, _ in pairs])
+    rows = [row for _, row in pairs]
+    return form, np.array(rows) if form.name == "label" else np.stack(rows)
+
+
+def answer_on_fresh_draw(
+    source: Draws, mechanism: Callable[..., Any], outputs: Outputs, secret: Any = None
+) -> Floats:
+    """Return the clipped (d,) answer on a fresh secret, or a given one; nothing seeded.
+
+    Whatever goes wrong here becomes a fixed public answer, the middle of the box: no error, shape
+    or type depends on the secret. A certificate covers it, because no simulated draw failed.
+    """
+    try:
+        with silence():  # what it prints may quote the secret
+            seed = np.random.SeedSequence() if _takes_rng(mechanism) else None
+            drawn = source.draw() if secret is None else secret
+            if getattr(mechanism, "takes_stack", False):
+                answer = mechanism(np.asarray(drawn)[None])[0]
+            else:
+                answer = _run(mechanism, drawn, seed)
+            form, row = flatten(answer)
+            assert outputs.form is not None
+            common_form([outputs.form, form])
+    except BaseException:  # whatever it is, it may quote the secret
+        row = outputs.center
+    assert outputs.clip is not None
+    return np.asarray(np.clip(row, *outputs.clip))
+
+
+def _collected(form: Form, values: Any, source: Source, shown: Form) -> Outputs:
+    """Return the outputs of a source, labels (m,) or numbers (m, d), and how they are shown."""
+    if isinstance(source, Draws):
+        if form.name == "label":
+            move = "List the possible secrets in rpac.Worlds."
+            raise refuse("numbers from an open distribution", "labels", move, MechanismError)
+        low, high = (np.broadcast_to(side, (values.shape[1],)) for side in source.clip)
+        return Outputs(
+            values, kind="real", statement=source.statement, clip=(low, high), form=shown
+        )
+    kind = "category" if form.name == "label" else "count" if form.whole else "real"
+    masks = source.masks if isinstance(source, Subsets) else None
+    return Outputs(
+        values, source.weights, kind, statement=source.statement, masks=masks, form=shown
+    )

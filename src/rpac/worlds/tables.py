@@ -1,0 +1,117 @@
+"""Tables of any kind: pandas, polars, pyarrow, DuckDB relations, CSV and Parquet files."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpac._base.checks import refuse
+from rpac._base.types import Floats
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+_READERS = ("polars", "pandas", "pyarrow")
+_MOVE = "Pass a pandas, polars or pyarrow frame, a DuckDB relation, or a CSV or Parquet path."
+
+
+def is_table(data: Any) -> bool:
+    """Whether `data` is a data frame, a relation or the path of a file of rows."""
+    if isinstance(data, str | Path) or hasattr(data, "collect_schema"):
+        return True
+    return hasattr(data, "columns") or hasattr(data, "column_names")
+
+
+def read(path: str | Path) -> Any:
+    """Return the rows of a CSV or Parquet file, as polars, pandas or pyarrow: what is installed."""
+    import narwhals as nw
+
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind not in {".csv", ".parquet"}:
+        raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
+    if not file.is_file():
+        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    backend = next((name for name in _READERS if find_spec(name)), None)
+    if backend is None:
+        raise refuse("a reader of tables", "none", "pip install polars, pandas or pyarrow.")
+    reader = nw.read_csv if kind == ".csv" else nw.read_parquet
+    try:
+        return reader(str(file), backend=backend).to_native()  # type: ignore[arg-type]
+    except Exception as error:  # each backend has errors of its own, and they may quote rows
+        raise refuse(
+            f"rows in {file.name!r}", f"a {type(error).__name__}", "Check the file's format."
+        ) from None
+
+
+def table(data: Any) -> nw.DataFrame[Any]:
+    """Return any table as an eager narwhals frame; relations and lazy frames are collected."""
+    import narwhals as nw
+
+    native = read(data) if isinstance(data, str | Path) else data
+    try:
+        frame: Any = nw.from_native(native)
+        found = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError):
+        raise refuse("a table", type(data).__name__, _MOVE) from None
+    if len(set(found.columns)) != len(found.columns) or not found.columns:
+        raise refuse("at least one column, and names that differ", "others", "Rename them.")
+    return found
+
+
+def alike(frame: nw.DataFrame[Any], original: Any) -> Any:
+    """Return the frame in the kind that `original` is; files come back as what read them."""
+    kind = type(original).__name__
+    if kind == "DuckDBPyRelation":
+        import duckdb
+
+        return duckdb.from_arrow(frame.to_arrow())
+    return frame.lazy().to_native() if kind == "LazyFrame" else frame.to_native()
+
+
+def require_columns(frame: nw.DataFrame[Any], names: tuple[str, ...]) -> None:
+    """Refuse unless all these columns are there."""
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        known = ", ".join(map(repr, frame.columns[:12])) + (" ..." if frame.shape[1] > 12 else "")
+        raise refuse(f"a column among {known}", repr(missing[0]), "Name one of them.")
+
+
+def keys(frame: nw.DataFrame[Any], name: str) -> Any:
+    """Return a column that tells units apart, as a NumPy array; missing entries are refused."""
+    require_columns(frame, (name,))
+    column = frame[name]
+    values = column.to_numpy()
+    hollow = bool(column.is_null().any())
+    if values.dtype.kind == "f":
+        hollow = hollow or bool(np.isnan(values).any())
+    if values.dtype.kind == "O":
+        hollow = hollow or any(v is None or v != v for v in values)  # NaN differs from itself
+    if hollow:
+        raise refuse(
+            "an entry in every row of the `unit` column",
+            "missing ones",
+            "Say whose rows they are: fill them in, or drop those rows.",
+        )
+    return values
+
+
+def numbers(frame: nw.DataFrame[Any], name: str) -> Floats:
+    """Return a column of numbers, (rows,) float64; missing entries are NaN."""
+    import narwhals as nw
+
+    require_columns(frame, (name,))
+    column = frame[name]
+    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        raise refuse(f"numbers in column {name!r}", f"{column.dtype}", "Convert it to numbers.")
+    try:
+        values = column.to_numpy()
+        if values.dtype.kind not in "biuf":  # decimals, and integers beside missing entries
+            values = column.cast(nw.Float64).to_numpy()
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        kind = f"a {type(error).__name__}"
+        raise refuse(f"numbers in column {name!r}", kind, "Convert it to numbers.") from None

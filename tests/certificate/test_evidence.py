@@ -1,0 +1,86 @@
+"""Exact sums against enumeration; every upper bound against problems that know their answer."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rpac
+from rpac.oracles import problems
+
+
+@pytest.mark.parametrize("problem", problems(), ids=lambda p: p.name)
+def test_certificates_enclose_the_answer_of_every_oracle(problem):
+    certificate = rpac.certify(problem.outputs, problem.noise)
+    assert certificate.lower <= problem.nats + problem.error
+    assert certificate.bound >= problem.nats - problem.error
+    assert certificate.bound <= 1.02 * problem.nats + 0.002
+    for name, bound in certificate.bounds.items():
+        assert bound >= problem.nats - problem.error, name
+
+
+@pytest.mark.parametrize("problem", [p for p in problems() if "cube" in p.name], ids=str)
+def test_the_released_law_is_certified_like_the_ideal_one(problem):
+    law = rpac.tabulate(problem.outputs, problem.noise)
+    certificate = rpac.certify(problem.outputs, law)
+    assert problem.nats * 0.99 <= certificate.bound <= 1.02 * problem.nats + 0.003
+    assert certificate.charged
+
+
+def test_leakage_is_unchanged_by_an_invertible_map_of_output_and_noise():
+    problem = rpac.oracles.sign_cube(2, 1.0)
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        a = rng.normal(size=(2, 2)) + 2 * np.eye(2)
+        outputs = rpac.Outputs(problem.outputs.values @ a.T)
+        certificate = rpac.certify(outputs, rpac.GaussianNoise(a @ a.T))
+        assert problem.nats <= certificate.bound <= 1.01 * problem.nats
+
+
+def test_leakage_falls_with_the_scale_of_gaussian_noise_but_not_of_every_law():
+    outputs = rpac.Outputs([0, 2])
+    small, large = (rpac.LatticeNoise(1.0, [-k, k], [0.5, 0.5]) for k in (1, 2))
+    assert rpac.certify(outputs, small).bound < rpac.certify(outputs, large).bound
+    bounds = [rpac.certify(outputs, rpac.GaussianNoise(s**2)).bound for s in (0.5, 1, 2, 4)]
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_independent_lattice_noise_on_several_axes_adds_up():
+    coin = rpac.oracles.coin_under_uniform(3)
+    law = rpac.GridNoise(np.eye(2), np.zeros(2), (coin.noise, coin.noise))
+    outputs = rpac.Outputs([[0, 0], [0, 1], [1, 0], [1, 1]])
+    certificate = rpac.certify(outputs, law)
+    assert certificate.bound == pytest.approx(2 * coin.nats, abs=1e-11)
+    assert certificate.grade == "proved"
+
+
+def test_decoder_blind_outputs_are_not_missed():
+    """Rings, parities and signs that a linear decoder cannot see leak all the same."""
+    angle = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    parity = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
+    for values, truth in ((ring, math.log(64)), (parity, math.log(4))):
+        certificate = rpac.certify(rpac.Outputs(values), rpac.GaussianNoise(1e-6 * np.eye(2)))
+        assert certificate.bound == pytest.approx(truth, abs=1e-3)
+        assert certificate.lower > 0.95 * truth
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.12, 0.2, 0.4, 1.0])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_narrow_noise_on_counts_is_never_undercharged(sigma, dim):
+    """A Gaussian that is narrow against its lattice does not sum to 1 over it."""
+    outputs = rpac.Outputs(np.array([[0] * dim, [1] * dim]))
+    law = rpac.tabulate(outputs, rpac.GaussianNoise(sigma**2 * np.eye(dim)))
+    offsets, q = law.axes[0].offsets, law.axes[0].weights
+    pairs = np.array(np.meshgrid(*[offsets] * dim, indexing="ij")).reshape(dim, -1).T
+    mass = np.prod(np.array(np.meshgrid(*[q] * dim, indexing="ij")).reshape(dim, -1), axis=0)
+    table = {tuple(b): m for b, m in zip(pairs.tolist(), mass, strict=True)}
+    truth = sum(
+        m * math.log(m / (0.5 * m + 0.5 * table.get(tuple(b - s for b in key), 0.0)))
+        for s in (1,)
+        for key, m in table.items()
+    )
+    for draws in (0, 20_000):
+        certificate = rpac.certify(outputs, law, draws=draws)
+        assert certificate.bound >= truth - 1e-12
+        assert all(bound >= truth - 1e-12 for bound in certificate.bounds.values())

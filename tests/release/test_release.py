@@ -1,0 +1,430 @@
+"""Releases: the law that was certified, drawn by the operating system, in the mechanism's form."""
+
+import dataclasses
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks import release as long_run  # with smaller counts
+from scipy.stats import chisquare
+
+import rpac
+from rpac._base.hashing import fingerprint
+from rpac._base.sealed import SealedValue, publish
+from rpac.certificate import certificate
+from rpac.release.answer import answer, reveal
+from rpac.release.draw import add_noise, draw_world
+from rpac.release.release import charge
+from rpac.worlds.run import answer_on_fresh_draw
+
+DATA = np.random.default_rng(0).lognormal(size=(100, 2))
+PEOPLE = rpac.Subsets(DATA, worlds=128)
+
+
+def test_end_to_end_stays_within_the_budget():
+    for budget in (0.01, 0.5, rpac.Bits(0.5), rpac.ResidualEntropy(4.0)):
+        release = rpac.privatize(lambda x: x.mean(axis=0), PEOPLE, budget)
+        nats = rpac.budget.as_budget(budget).nats(np.log(128))
+        assert release.certificate.charged
+        assert 0.5 * nats < release.certificate.bound <= nats
+        assert release.value.shape == (2,)
+    release = rpac.privatize(lambda x: x.mean(axis=0), PEOPLE, rpac.SuccessRate(0.6))
+    assert release.certificate.worst_unit_success <= 0.6  # on half-samples: of every person
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "kind"),
+    [
+        (lambda x: float(x.mean()), float),
+        (lambda x: int((x > 1).sum()), int),
+        (lambda x: {"mean": x.mean(), "sd": x.std()}, dict),
+        (lambda x: pd.DataFrame({"a": x.mean(axis=0)}), pd.DataFrame),
+        (lambda x: (x > 1).sum(axis=0), np.ndarray),
+    ],
+)
+def test_the_answer_has_the_form_the_mechanism_returns(mechanism, kind):
+    release = rpac.privatize(mechanism, PEOPLE, 0.5)
+    assert isinstance(release.value, kind)
+    assert "released" in str(release)
+    assert "released" in release._repr_html_()
+    if kind is np.ndarray:
+        assert release.value.dtype == np.int64
+
+
+def test_a_seed_fixes_the_study_and_never_the_release():
+    first, second = (rpac.privatize(np.mean, PEOPLE, 0.2, seed=3) for _ in range(2))
+    assert first.certificate.noise == second.certificate.noise
+    assert first.value != second.value
+
+
+def test_labels_go_through_a_channel():
+    class Flip(rpac.Calibrator):
+        def propose(self, outputs, nats):
+            return rpac.LabelChannel.randomized_response(2, 0.6)
+
+    release = rpac.privatize(
+        lambda x: "up" if x.mean() > 1.6 else "down", PEOPLE, 0.1, method=Flip()
+    )
+    assert release.value in ("up", "down")
+    assert release.certificate.bound <= 0.1
+    with pytest.raises(rpac.InputError, match="Expected numeric outputs; got labels"):
+        rpac.privatize(lambda x: "up" if x.mean() > 1.6 else "down", PEOPLE, 0.1, method="auto-pac")
+
+
+def test_open_distributions_release_a_fresh_draw():
+    source = rpac.Draws(lambda rng: rng.normal(size=2), clip=(-4, 4), draws=4_000)
+    release = rpac.privatize(lambda x: x, source, 0.5)
+    assert release.value.shape == (2,)
+    assert release.certificate.grade == "statistical"
+    assert 0.2 < release.certificate.bound <= 0.5
+
+
+def test_noise_and_world_come_from_the_operating_system_only():
+    outputs = rpac.Outputs([0.0, 1.0])
+    law = rpac.tabulate(outputs, rpac.GaussianNoise(1.0))
+    seen = set()
+    for _ in range(200):
+        np.random.seed(0)  # noqa: NPY002
+        seen.add(float(add_noise(outputs.codes(law)[0], law)[0]))
+    assert len(seen) > 150
+
+
+def test_the_drawn_world_follows_the_prior():
+    weights = np.array([0.1, 0.2, 0.3, 0.4])
+    seen = np.bincount([draw_world(weights) for _ in range(20_000)], minlength=4)
+    assert chisquare(seen, weights * 20_000).pvalue > 1e-6
+
+
+def test_every_release_lies_on_the_public_grid_and_has_the_certified_power():
+    outputs = rpac.Outputs(DATA[:40])
+    law = rpac.tabulate(outputs, rpac.GaussianNoise([[2.0, 0.5], [0.5, 1.0]]))
+    codes = outputs.codes(law)[3]
+    values = np.array([add_noise(codes, law) for _ in range(5_000)])
+    steps = (values - law.center) @ law.basis / law.steps
+    assert np.abs(steps - np.rint(steps)).max() < 1e-6
+    energy = np.square(values - law.decode(codes[None])).sum(axis=1)
+    error = energy.std() / np.sqrt(energy.size)
+    assert energy.mean() == pytest.approx(law.power, abs=5 * error)
+
+
+def test_the_best_attack_on_real_releases_stays_below_the_certificate():
+    outputs = rpac.Outputs([-1.0, 1.0])
+    noise = rpac.calibrate(outputs, 0.3)
+    law = rpac.tabulate(outputs, noise)
+    certificate = rpac.certify(outputs, law, budget=0.3)
+    games = 20_000
+    worlds = np.array([draw_world(outputs.weights) for _ in range(games)])
+    values = np.array([add_noise(outputs.codes(law)[w], law)[0] for w in worlds])
+    success = ((values > 0) == (worlds == 1)).mean()
+    assert 0.7 < success <= certificate.success_rate(0.5) + 4 * 0.5 / np.sqrt(games)
+
+
+def test_a_law_that_changes_after_its_certificate_is_not_released(monkeypatch):
+    real = rpac.release.certify
+
+    def other(outputs, law, *args, **kwargs):
+        found = real(outputs, law, *args, **kwargs)
+        return dataclasses.replace(found, noise=found.noise | {"digest": "0" * 64})
+
+    monkeypatch.setattr("rpac.release.certify", other)
+    with pytest.raises(rpac.InputError, match="Expected the law that was certified; got another"):
+        rpac.privatize(lambda x: x.mean(), PEOPLE, 0.1)
+
+
+def test_zero_noise_is_never_released():
+    bare = rpac.GridNoise(np.eye(1), np.zeros(1), (rpac.LatticeNoise(1.0, [0], [1.0]),))
+    with pytest.raises(rpac.InputError, match="Expected noise of positive power; got 0.0"):
+        add_noise(np.array([3]), bare)
+    assert add_noise(np.array([3]), bare, allow_exact=True).tolist() == [3.0]
+    with pytest.raises(rpac.InputError, match="Expected noise of positive power; got 0.0"):
+        add_noise(np.array([0]), rpac.LabelChannel(np.eye(2)))
+
+
+def test_nothing_is_drawn_when_the_budget_is_exceeded(monkeypatch):
+    class None_(rpac.Calibrator):
+        def propose(self, outputs, nats):
+            return rpac.LatticeNoise(0.001, [-1, 1], [0.5, 0.5])
+
+    def forbidden(*args):
+        raise AssertionError("drew a world before the certificate")
+
+    monkeypatch.setattr("rpac.release.draw_world", forbidden)
+    monkeypatch.setattr("rpac.release.add_noise", forbidden)
+    with pytest.raises(rpac.BudgetExceeded):
+        rpac.privatize(lambda x: x.mean(), PEOPLE, 0.1, method=None_())
+
+
+def test_no_world_of_collinear_outputs_fails_at_release():
+    """The middle world lies next to the centre; a relative check of its own row would refuse it."""
+
+    def line(t):
+        return np.array([12345.678, 9876.543]) + t * np.array([0.3, 0.7])
+
+    worlds = rpac.Worlds([-1.0, 0.0, 1.0])
+    outputs = rpac.simulate(worlds, line)
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.1))
+    for codes in outputs.codes(law):
+        assert np.isfinite(add_noise(codes, law)).all()
+    for _ in range(30):
+        rpac.privatize(line, worlds, 0.1)
+
+
+def test_the_certified_integers_are_the_released_ones():
+    rng = np.random.default_rng(8)
+    outputs = rpac.Outputs(rng.normal(size=(64, 8)))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5))
+    rpac.certify(outputs, law, draws=1_000)
+    stored = outputs.codes(law)
+    assert outputs.codes(law) is stored
+    alone = np.concatenate([law.encode_rows(row[None]) for row in outputs.values])
+    assert (alone == law.encode_rows(outputs.values)).all()
+
+
+def test_the_type_of_a_release_does_not_depend_on_the_fresh_draw(monkeypatch):
+    source = rpac.Draws(lambda rng: 3, clip=(0, 9), draws=100)
+    outputs = rpac.simulate(source, lambda x: x)
+    monkeypatch.setattr(source, "draw", lambda: 2.5)
+    fresh = answer_on_fresh_draw(source, lambda x: x, outputs)
+    assert isinstance(outputs.rebuild(fresh), int)
+
+
+def test_labels_are_changed_as_often_as_the_channel_says():
+    channel = rpac.LabelChannel.randomized_response(2, 0.7)
+    kept = np.mean([add_noise(np.array([1]), channel)[0] for _ in range(4_000)])
+    assert kept == pytest.approx(0.7, abs=5 * np.sqrt(0.21 / 4_000))
+
+
+def test_an_open_distribution_is_judged_on_new_draws_every_time(monkeypatch):
+    seeds = []
+
+    def stop(source, mechanism, n_jobs, seed):
+        seeds.append(seed)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpac.release.simulate", stop)
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            rpac.privatize(lambda x: x, source, 0.5)
+    assert len(set(seeds)) == 3
+
+
+# --- with books -----------------------------------------------------------------------------
+
+
+def mean(x):
+    return x.mean(axis=0)
+
+
+@pytest.fixture
+def ledger(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=2.0, dataset="people", analyst="ann") as books:
+        yield books
+
+
+def test_a_release_is_charged_its_bound_and_what_its_error_could_cost(ledger):
+    release = rpac.privatize(mean, PEOPLE, 0.3, ledger=ledger)
+    made = release.certificate
+    assert release.receipt.nano == math.ceil(charge(made) * 1e9 - 1e-6)
+    assert ledger.spent == release.receipt.nats >= made.bound
+    assert "booked" in str(release)
+    assert release.receipt.version == PEOPLE.version
+    ledger.verify()
+
+
+def test_the_charge_of_a_statistical_bound():
+    noise = rpac.LatticeNoise(1.0, [-1, 0, 1], [0.2, 0.6, 0.2])
+    proved = rpac.certify(rpac.Outputs([0.0, 1.0]), noise)
+    assert charge(proved) == proved.bound
+    finite = dataclasses.replace(proved, grade="statistical", confidence=0.99, bound=0.1)
+    assert charge(finite) == pytest.approx(0.1 + 0.01 * math.log(2))
+    open_ = dataclasses.replace(finite, entropy=None, bounds={"box": 3.0})
+    assert charge(open_) == pytest.approx(0.1 + 0.01 * 3.0)
+
+
+def test_a_retry_returns_the_same_answer_for_nothing(ledger, folder):
+    forms = [np.mean, mean, lambda x: {"a": x.sum()}, lambda x: "ab"[int(x.mean() > 1.6)],
+             lambda x: pd.DataFrame({"a": x.mean(axis=0)})]  # fmt: skip
+    for i, form in enumerate(forms):
+        method = "equilibrium" if i == 3 else "auto-pac"
+        settings = {"key": f"{i}", "method": method}
+        first = rpac.privatize(form, PEOPLE, 0.1, ledger=ledger, **settings)
+        spent = ledger.spent
+        with rpac.Ledger(f"{folder}/l.db", dataset="people", analyst="ann") as ledger_again:
+            again = rpac.privatize(form, PEOPLE, 0.1, ledger=ledger_again, **settings)
+        assert str(again) == str(first)
+        assert again.certificate.to_json() == first.certificate.to_json()
+        assert again.receipt == first.receipt
+        assert str(again.noise_interval) == str(first.noise_interval)
+        assert str(again.sampling_interval) == str(first.sampling_interval)
+        assert ledger.spent == spent
+    for change in ({"budget": 0.2}, {"mechanism": np.std}, {"method": "isotropic"}):
+        request = {"mechanism": np.mean, "budget": 0.1, "method": "auto-pac"} | change
+        with pytest.raises(rpac.InputError, match="the request that key '0' was first used for"):
+            rpac.privatize(source=PEOPLE, ledger=ledger, key="0", **request)
+    with pytest.raises(rpac.InputError, match="Expected a ledger that keeps the key; got none"):
+        rpac.privatize(np.mean, PEOPLE, 0.1, key="0")
+
+
+def test_nothing_is_drawn_when_the_books_refuse(ledger, monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("drew before the books were asked")
+
+    ledger.cap(0.05, analyst="ann")
+    monkeypatch.setattr("rpac.release._drawn", forbidden)
+    monkeypatch.setattr("rpac.release.answer_on_fresh_draw", forbidden)
+    with pytest.raises(rpac.BudgetSpent, match="what is left for analyst 'ann'"):
+        rpac.privatize(np.mean, PEOPLE, 0.1, ledger=ledger, method="auto-pac")
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    with pytest.raises(rpac.BudgetSpent):
+        rpac.privatize(lambda x: x, source, 0.5, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_attempts_are_counted_across_processes(ledger):
+    made = []
+    for _ in range(3):
+        certificate._ATTEMPTS.clear()  # another process knows nothing of the last
+        made.append(rpac.privatize(mean, PEOPLE, 0.3, ledger=ledger, method="auto-pac"))
+    assert [r.certificate.attempt for r in made] == [1, 2, 3]
+
+
+def test_who_comes_second_with_a_key_gets_the_first_ones_release(ledger, monkeypatch):
+    first = []
+    check = rpac.Ledger.check
+
+    def overtaken(books, *args):
+        monkeypatch.setattr(rpac.Ledger, "check", check)
+        first.append(rpac.privatize(mean, PEOPLE, 0.3, ledger=books, key="k", method="auto-pac"))
+        check(books, *args)
+
+    monkeypatch.setattr(rpac.Ledger, "check", overtaken)
+    second = rpac.privatize(mean, PEOPLE, 0.3, ledger=ledger, key="k", method="auto-pac")
+    assert second.certificate == first[0].certificate
+    assert second.certificate.attempt == 2  # its own was the first, and of another law
+    assert (second.value == first[0].value).all()
+    assert (second.receipt, second.sealed) == (first[0].receipt, None)
+
+
+def test_other_data_or_another_secret_are_other_lines(ledger):
+    rpac.privatize(np.mean, PEOPLE, 0.1, ledger=ledger, method="auto-pac")
+    other = rpac.Subsets(DATA, worlds=64)
+    with pytest.raises(rpac.InputError, match="charges about one secret"):
+        rpac.privatize(np.mean, other, 0.1, ledger=ledger, method="auto-pac")
+    changed = DATA.copy()
+    changed[0, 0] += 1e-9
+    rpac.privatize(np.mean, rpac.Subsets(changed, worlds=64), 0.1, ledger=ledger, method="auto-pac")
+    assert sum(a["kind"] == "version" for a in ledger.accounts()) == 2
+
+
+def test_a_given_secret_is_released_under_its_declared_prior():
+    worlds = rpac.Worlds([np.array([0.0]), np.array([50.0]), np.array([50.0])])
+    values = [rpac.privatize(lambda x: x, worlds, 0.6, secret=np.array([50.0]), method="auto-pac",
+                             ).value[0] for _ in range(60)]  # fmt: skip
+    sigma = np.sqrt(rpac.calibrate(rpac.Outputs([0.0, 50.0, 50.0]), 0.6, "auto-pac").power)
+    assert np.mean(values) == pytest.approx(50, abs=5 * sigma / np.sqrt(60))
+    release = rpac.privatize(lambda x: x, worlds, 0.1, secret=np.array([0.0]), method="auto-pac")
+    assert "who declares the prior" in release.certificate.secret
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    value = rpac.privatize(lambda x: x, source, 3.0, secret=np.array([99.0])).value
+    assert value[0] < 30  # clipped to the box before the noise
+    with pytest.raises(rpac.InputError, match="Expected a secret among the worlds; got another"):
+        rpac.privatize(lambda x: x, worlds, 0.1, secret=np.array([7.0]))
+    with pytest.raises(rpac.InputError, match="Expected a drawn half-sample; got a given one"):
+        rpac.privatize(np.mean, PEOPLE, 0.1, secret=DATA[:50])
+
+
+def test_a_key_fixes_the_study_draws_of_an_open_distribution(ledger):
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
+    ask = lambda: rpac.privatize(lambda x: x, source, 0.6, ledger=ledger, key="k")  # noqa: E731
+    assert ask().value == ask().value
+
+
+def test_intervals_hold_what_they_say():
+    outputs = rpac.Outputs(np.arange(40.0))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
+    hits, n = np.zeros(2), 3_000
+    made = rpac.certify(outputs, law)
+    for _ in range(n):
+        world = draw_world(outputs.weights)
+        stored = answer(law, add_noise(outputs.codes(law)[world], law))
+        release = reveal(outputs, stored, made, None)
+        truths = outputs.values[world, 0], outputs.values.mean()
+        pairs = release.noise_interval, release.sampling_interval
+        hits += [low <= t <= high for t, (low, high) in zip(truths, pairs, strict=True)]
+    assert (np.abs(hits / n - 0.95) < 0.02).all()
+
+
+def test_intervals_of_counts_are_whole_and_account_for_lopsided_noise():
+    worlds = rpac.Worlds([0, 1, 5])
+    release = rpac.privatize(lambda x: x, worlds, 0.3)
+    for pair in (release.noise_interval, release.sampling_interval):
+        assert all(isinstance(side, int) for side in pair)
+    outputs = rpac.Outputs([0.0, 1.0])
+    law = rpac.tabulate(outputs, rpac.LatticeNoise(1.0, [10, 11], [0.5, 0.5]))
+    low, high = reveal(outputs, answer(law, np.array([10.0])), None, None).noise_interval
+    assert low < 0 < high < 5
+
+
+def test_the_released_bytes_hold_no_value_without_noise(ledger):
+    worlds = rpac.Worlds([123456.0, 654321.0])
+    release = rpac.privatize(lambda x: x, worlds, 0.05, ledger=ledger)
+    public = str(release) + release._repr_html_() + json.dumps(list(ledger.entries()))
+    assert "123456" not in public
+    assert "654321" not in public
+
+
+def test_sealed_values_have_no_public_form():
+    sealed = SealedValue(7)
+    assert repr(sealed) == "SealedValue(...)"
+    assert sealed.open() == 7
+    for leak in (pickle.dumps, publish, lambda v: publish({"a": [v]})):
+        with pytest.raises(rpac.InputError, match="sealed SealedValue"):
+            leak(sealed)
+    with pytest.raises(rpac.InputError, match="Expected public values; got set"):
+        publish({1, 2})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        publish(float("nan"))
+
+
+def test_versions_follow_content(tmp_path):
+    frame = pd.DataFrame({"p": [1, 2, 3], "t": ["a", "b", None]})
+    same = pd.DataFrame({"p": [1, 2, 3], "t": ["a", "b", None]})
+    assert fingerprint(frame) == fingerprint(same)
+    assert fingerprint(frame) != fingerprint(frame.assign(p=[1, 2, 4]))
+    cases = [1, 2.5, "x", b"x", None, True, 1j, [1, 2], (1, [2, "a"]), {"a": 1}, np.arange(3),
+             np.array(["a", None], object), {1, 2}]  # fmt: skip
+    marks = [fingerprint(case) for case in cases]
+    assert marks == [fingerprint(case) for case in cases]
+    assert fingerprint(np.int64(3)) == fingerprint(3)
+    with pytest.raises(rpac.InputError, match="whose content can be hashed; got generator"):
+        fingerprint(x for x in [1])
+    draws = rpac.Draws(lambda rng: rng.normal(), clip=(0, 1))
+    assert draws.version != rpac.Draws(lambda rng: rng.normal(), clip=(0, 2)).version
+    assert rpac.Worlds([1, 2]).secret != rpac.Worlds([1, 2], [0.3, 0.7]).secret
+
+
+# --- attacks on the kernel --------------------------------------------------------------------
+
+
+def test_low_bits_tell_nothing_and_would_with_naive_noise():
+    off, (low, threshold, error), (naive, plain, _) = long_run.precision(300_000)
+    assert off == 0
+    assert low <= threshold + 3.5 * error
+    assert naive > plain + 0.2
+
+
+def test_draws_follow_the_table_and_no_other():
+    (same, more, less), rate = long_run.table_test(10**6, 1.06)
+    assert same > 1e-6
+    assert more < 1e-6
+    assert less < 1e-6
+    assert rate > 2e5
+
+
+def test_the_exact_bayes_attack_stays_below_the_bound():
+    for name, budget, success, error, bound in long_run.bayes(20_000, (0.05, 0.7)):
+        assert success - 4 * error <= bound, (name, budget)

@@ -1,0 +1,223 @@
+"""Any black box in, outputs of one form out; failures are typed and name no world."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rpac
+from rpac.worlds.flatten import flatten
+from rpac.worlds.run import answer_on_fresh_draw
+
+SOURCE = rpac.Subsets(np.random.default_rng(0).normal(size=(20, 3)), worlds=16)
+ANSWERS = {
+    "float": lambda x: float(x.mean()),
+    "numpy scalar": lambda x: x.mean(),
+    "int": lambda x: int((x > 0).sum()),
+    "bool": lambda x: bool(x.mean() > 0),
+    "vector": lambda x: x.mean(axis=0),
+    "list": lambda x: [x.min(), x.max()],
+    "matrix": lambda x: np.cov(x.T),
+    "zero axes": lambda x: np.array(x.mean()),
+    "dict": lambda x: {"mean": x.mean(), "sd": x.std()},
+    "pandas": lambda x: pd.DataFrame({"a": x[:2, 0], "b": x[:2, 1]}),
+    "series": lambda x: pd.Series(x[:2, 0], index=["a", "b"], name="s"),
+    "indexed": lambda x: pd.DataFrame({"a": x[:2, 0]}, index=["mean", "sd"]),
+    "polars": lambda x: pl.DataFrame({"a": x[:2, 0], "b": x[:2, 1]}),
+    "pyarrow": lambda x: pa.table({"a": x[:2, 0], "b": x[:2, 1]}),
+    "label": lambda x: "up" if x.mean() > 0 else "down",
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_outputs_rebuild_what_the_mechanism_returns(name):
+    mechanism = ANSWERS[name]
+    outputs = rpac.simulate(SOURCE, mechanism)
+    first = mechanism(SOURCE.worlds(0)[0])
+    rebuilt = outputs.rebuild(outputs.values[0])
+    scalars = {"numpy scalar": float, "zero axes": float, "list": np.ndarray}
+    assert isinstance(rebuilt, scalars.get(name, type(first)))
+    if hasattr(first, "equals"):
+        assert rebuilt.equals(first)
+    elif isinstance(first, dict | str | bool):
+        assert rebuilt == pytest.approx(first) if isinstance(first, dict) else rebuilt == first
+    else:
+        assert np.asarray(rebuilt) == pytest.approx(np.asarray(first, float))
+    kinds = {"int": "count", "bool": "label", "label": "label"}
+    assert outputs.kind == kinds.get(name, "real")
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    def noisy(x, rng):
+        return x.mean() + rng.normal()
+
+    one, two = (rpac.simulate(SOURCE, noisy, n_jobs=n, seed=5).values for n in (1, 2))
+    assert (one == two).all()
+    assert (one != rpac.simulate(SOURCE, noisy, seed=6).values).all()
+
+
+def test_vectorised_mechanisms_see_stacks_and_agree_with_plain_ones():
+    for units in (20, 21):  # odd numbers of units make worlds of two sizes
+        source = rpac.Subsets(np.random.default_rng(0).normal(size=(units, 3)), worlds=200)
+        plain = rpac.simulate(source, lambda x: x.mean(axis=0))
+        stacks = []
+
+        @rpac.vectorized
+        def means(stack):
+            stacks.append(stack.shape)  # noqa: B023
+            return stack.mean(axis=1)
+
+        fast = rpac.simulate(source, means)
+        assert fast.values == pytest.approx(plain.values)
+        assert len(stacks) < 10
+        label = rpac.vectorized(lambda s: np.where(s.mean(axis=(1, 2)) > 0, "up", "down"))
+        assert rpac.simulate(source, label).labels == ("down", "up")
+
+
+def test_progress_is_silent_off_a_terminal_and_drawn_on_one(capfd, monkeypatch):
+    rpac.simulate(SOURCE, np.mean)
+    assert capfd.readouterr() == ("", "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    rpac.simulate(SOURCE, np.mean)
+    out, err = capfd.readouterr()
+    assert out == ""
+
+
+def test_builtins_without_a_signature():
+    assert rpac.simulate(rpac.Worlds([[1, 2], [3, 5]]), max).values.tolist() == [[2], [5]]
+
+
+class Unsigned:
+    """A callable that hides its signature."""
+
+    __signature__ = "none"
+
+    def __call__(self, x):
+        return float(x.mean())
+
+
+def test_callables_that_hide_their_signature():
+    assert rpac.simulate(SOURCE, Unsigned()).dim == 1
+
+
+def fail(x):
+    if x.mean() > 0:
+        raise KeyError("row 17 of the secret")
+    return 0.0
+
+
+BAD_MECHANISMS = {
+    "raises": (fail, "Expected a mechanism that answers on every world; got a KeyError on some"),
+    "changes shape": (lambda x: x[: int(x[0, 0] > 0) + 1, 0], "the same form of answer in every"),
+    "changes keys": (lambda x: {"a" if x[0, 0] > 0 else "b": 1.0}, "forms that differ. Fix"),
+    "objects": (lambda x: object(), "Expected numbers from the mechanism; got object data"),
+    "none": (lambda x: None, "Expected an answer from the mechanism; got None. Did it forget"),
+    "index": (
+        lambda x: pd.Series([1, 2], index=["a", "b"] if x[0, 0] > 0 else ["b", "a"]),
+        "the same form of answer in every world; got forms that differ",
+    ),
+    "ragged": (lambda x: [[1.0], [1.0, 2.0]], "got a ragged list"),
+    "dates": (lambda x: np.datetime64("2020-01-01"), "got datetime64"),
+    "nan": (lambda x: math.nan, "Expected finite numbers from the mechanism; got NaN"),
+    "infinite": (lambda x: [math.inf], "Handle missing values inside the mechanism"),
+    "empty": (lambda x: [], "Expected at least one number from the mechanism; got none"),
+    "nested dict": (lambda x: {"a": [1.0, 2.0]}, "Expected one number under each key; got arrays"),
+    "text frame": (lambda x: pd.DataFrame({"a": ["x"]}), "Expected numbers from the mechanism"),
+    "stack": (rpac.vectorized(lambda s: 1.0), "Expected one answer for each world of the stack"),
+    "short stack": (rpac.vectorized(lambda s: s[:1, 0]), "one answer for each world of the stack"),
+    "nan stack": (rpac.vectorized(lambda s: s[:, 0] * math.nan), "got NaN or infinity"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MECHANISMS)
+def test_bad_mechanisms(name):
+    mechanism, message = BAD_MECHANISMS[name]
+    with pytest.raises(rpac.MechanismError, match=message) as caught:
+        rpac.simulate(SOURCE, mechanism)
+    assert "row 17" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_bad_mechanisms_in_parallel():
+    with pytest.raises(rpac.MechanismError, match="a KeyError on some"):
+        rpac.simulate(SOURCE, fail, n_jobs=2)
+
+
+def test_bad_arguments():
+    with pytest.raises(
+        rpac.InputError, match="Expected a Source; got list. Wrap data in rpac.Subsets"
+    ):
+        rpac.simulate([1, 2], np.mean)
+    with pytest.raises(rpac.InputError, match="Expected a callable mechanism; got int"):
+        rpac.simulate(SOURCE, 3)
+    with pytest.raises(rpac.InputError, match="Expected a whole `seed` of at least 0; got 1.5"):
+        rpac.simulate(SOURCE, np.mean, seed=1.5)
+    with pytest.raises(rpac.InputError, match="Expected a whole `n_jobs` of at least 1; got 0"):
+        rpac.simulate(SOURCE, np.mean, n_jobs=0)
+
+
+def test_draws_are_clipped_to_public_bounds():
+    source = rpac.Draws(lambda rng: rng.normal(size=2) * 9, clip=([-1, -2], [1, 2]), draws=50)
+    outputs = rpac.simulate(source, lambda x: x)
+    assert not outputs.exact
+    assert np.abs(outputs.values).max(axis=0).tolist() == [1.0, 2.0]
+    assert outputs.entropy is None
+    assert len(outputs.planning.values) + len(outputs.judging) == 50
+
+
+def test_a_fresh_draw_has_a_seed_of_its_own():
+    source = rpac.Draws(lambda rng: 0.0, clip=(-9, 9), draws=40)
+    outputs = rpac.simulate(source, noisy_zero)
+    assert (outputs.values == rpac.simulate(source, noisy_zero).values).all()
+    fresh = {float(answer_on_fresh_draw(source, noisy_zero, outputs)[0]) for _ in range(5)}
+    assert len(fresh) == 5
+
+
+def noisy_zero(x, rng):
+    return x + rng.normal()
+
+
+def fails_later(x):
+    raise ValueError(x)
+
+
+def quits(x):
+    warnings.warn(f"the secret is {x}", stacklevel=1)
+    raise SystemExit(x)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        fails_later,
+        quits,
+        lambda x: "label",
+        lambda x: math.nan,
+        lambda x: [x, x, x],
+        rpac.vectorized(lambda s: s * math.nan),
+    ],
+)
+def test_a_failure_on_the_fresh_draw_is_a_fixed_public_answer(mechanism):
+    source = rpac.Draws(lambda rng: rng.normal(size=2), clip=([-1, 0], [1, 6]), draws=40)
+    outputs = rpac.simulate(source, lambda x: x)
+    assert answer_on_fresh_draw(source, mechanism, outputs).tolist() == [0.0, 3.0]
+    vector = rpac.vectorized(lambda s: s)
+    assert answer_on_fresh_draw(source, vector, outputs).shape == (2,)
+
+
+def test_labels_of_open_distributions_are_refused():
+    source = rpac.Draws(lambda rng: rng.random(), clip=(0, 1), draws=40)
+    with pytest.raises(
+        rpac.MechanismError, match="Expected numbers from an open distribution; got"
+    ):
+        rpac.simulate(source, lambda x: "up" if x > 0.5 else "down")
+
+
+def test_text_is_a_label_and_never_a_sequence():
+    form, value = flatten("yes")
+    assert (form.name, value) == ("label", "yes")
+    assert form.rebuild("yes") == "yes"
