@@ -1,7 +1,7 @@
 """Attacks against known truths, planted faults, and the coverage of every interval.
 
 `make test` runs small versions of these parts. Run some of it with
-`python benchmarks/attack.py name ...`.
+`python -m benchmarks.attack name ...`.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ PARTS: dict[str, tuple[Callable[[], Iterable[list[object]]], str, list[str]]] = 
 def main() -> None:
     from benchmarks.run import table
 
-    print(f"Command: `python benchmarks/attack.py`; OMP_NUM_THREADS="
+    print(f"Command: `python -m benchmarks.attack`; OMP_NUM_THREADS="
           f"{os.environ.get('OMP_NUM_THREADS', 'unset')}; Python {platform.python_version()}, "
           f"NumPy {np.__version__}, rpac {rpac.__version__}.")  # fmt: skip
     warnings.simplefilter("error")

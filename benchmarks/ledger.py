@@ -1,6 +1,6 @@
 """The books under load, kills, damage and rollback. `make test` runs a small version of it.
 
-Run it with `python benchmarks/ledger.py [part ...] [--where DIR]`.
+Run it with `python -m benchmarks.ledger [part ...] [--where DIR]`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import rpac
+from rpac.ledger.entries import Line
 
 UNIT = 1_000
 """Nano-nats of a spend."""
@@ -145,14 +146,14 @@ def _dies(where, key, point):
     """Spend under a key, and die at a named point."""
     ledger = rpac.Ledger(where)
     die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-    store, anchor = ledger._store, ledger._anchor
+    store, anchor = ledger._store, ledger._chain._anchor
     if point == "before the transaction":
         store.begin = die
     elif point == "before the commit":
         real = store.rows
         store.rows = lambda sql, *v: die() if sql == "COMMIT" else real(sql, *v)
     elif point == "after the commit":
-        ledger._remember = die
+        ledger._chain.remember = die
     elif point == "in the anchor's write":
         fcntl.flock = die
     draw = die if point == "at the draw" else (lambda: (os.urandom(8).hex(), b""))
@@ -417,15 +418,15 @@ def big(where, entries=1_000_000):
     """A ledger of a million entries: balance, verification, size."""
     ledger = rpac.Ledger(where, budget=1e6)
     with ledger._store.exclusive():  # one transaction: the entries are what a spend writes
-        head, body = ledger._head(), None
+        head, body = ledger._chain.head(), None
         for i in range(entries):
-            accounts = ledger._accounts(UNIT, rpac.books.Line("v" * 64, "s" * 64))
+            accounts = ledger._accounts(UNIT, Line("v" * 64, "s" * 64))
             ledger._store.put(*accounts)
             body = {
                 "nano": UNIT, "key": f"{i}", "request": "", "dataset": "", "version": "v" * 64,
                 "secret": "s" * 64, "analyst": "", "session": "", "answer": None,
             }  # fmt: skip
-            entry = ledger._append("spend", body, head, f"{i}")
+            entry = ledger._chain.append("spend", body, head, f"{i}")
             head = entry["seq"], entry["hash"]
     ledger._remember(*head)
     start = time.perf_counter()

@@ -163,10 +163,10 @@ def speed() -> None:
     rows.append(["whole, 600 x 256", time.perf_counter() - wall, time.process_time() - cpu, peak])
     for iterations, batch in ((100, 256), (200, 256), (400, 256), (100, 512), (100, 1024)):
         game = rpac.Stackelberg(training=rpac.Training(iterations=iterations, batch=batch))
-        parts = game._set_up(outputs, 3.0)
-        game._train(outputs, 3.0, *parts)  # compiled here
+        match = game.match(outputs, 3.0)
+        match.train()  # compiled here
         wall, cpu = time.perf_counter(), time.process_time()
-        game._train(outputs, 3.0, *parts)
+        match.train()
         seconds = time.perf_counter() - wall
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         rows.append([f"training, {iterations} x {batch}", seconds, time.process_time() - cpu, peak])

@@ -1,6 +1,6 @@
 """The release path under attack: low bits, the noise table, hostile functions, Bayes.
 
-Run it with `python benchmarks/release.py [part ...]`.
+Run it with `python -m benchmarks.release [part ...]`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from scipy.stats import chisquare
 
 import rpac
-from rpac.certificate import certificate
+from rpac.certificate import density, evidence, sampled
+from rpac.front.certify import PROCESS
 from rpac.noise.base import integer_table, look_up, system_uniforms
 
 # --- low bits -----------------------------------------------------------------------------------
@@ -124,19 +125,18 @@ class _Fixed(rpac.Calibrator):
 @contextlib.contextmanager
 def _same_study():
     """Judging draws that repeat, so that two certificates can be compared byte for byte."""
-    import rpac.certificate.leakage
-
-    import rpac.certificate.density
-
-    certificate._ATTEMPTS.clear()
+    PROCESS.clear()
     rng = np.random.default_rng(0)
     fixed = lambda *shape: rng.integers(0, 1 << 63, shape, np.uint64)  # noqa: E731
-    real = rpac.density.system_uniforms
-    rpac.density.system_uniforms = rpac.leakage.system_uniforms = fixed
+    drawing = density, evidence, sampled
+    real = density.system_uniforms
+    for module in drawing:
+        module.system_uniforms = fixed
     try:
         yield
     finally:
-        rpac.density.system_uniforms = rpac.leakage.system_uniforms = real
+        for module in drawing:
+            module.system_uniforms = real
 
 
 def response(function, secret, *, guard=True):

@@ -1,6 +1,6 @@
 """The long statistical runs. `make bench` prints Markdown; RESULTS.md keeps what it printed.
 
-Run some of it with `python benchmarks/run.py name ...`.
+Run some of it with `python -m benchmarks.run name ...`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Adaptive analysts against a session, and how fast sessions answer.
 
-Run it with `python benchmarks/session.py [adaptive | speed ...]`.
+Run it with `python -m benchmarks.session [adaptive | speed ...]`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""A demonstration on made-up people."""

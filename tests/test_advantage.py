@@ -23,7 +23,7 @@ def test_conversions_invert_each_other_on_ten_thousand_points():
 
 def test_epsilon_inverts_on_random_points():
     rng = np.random.default_rng(1)
-    for _ in range(2_000):
+    for _ in range(400):
         delta, epsilon = 10 ** rng.uniform(-9, -3), rng.uniform(0.05, 8)
         success = advantage.epsilon_to_success(epsilon, delta)
         assert advantage.success_to_epsilon(success, delta) == pytest.approx(epsilon, abs=1e-9)
@@ -88,3 +88,45 @@ def _decimal(x):
 def test_refusals(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_binary_kl_is_its_formula_and_takes_arrays():
+    s, p = np.array([0.1, 0.5, 0.9]), np.array([[0.2], [0.7]])
+    direct = s * np.log(s / p) + (1 - s) * np.log((1 - s) / (1 - p))
+    assert advantage.binary_kl(s, p) == pytest.approx(direct, abs=1e-14)
+    assert advantage.binary_kl(s, s) == pytest.approx(np.zeros(3), abs=0)
+
+
+def test_no_attack_on_a_channel_beats_the_ceiling_of_its_information():
+    """Random joint tables: the best guess's success lies below what their nats allow."""
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        joint = rng.dirichlet(np.full(12, 0.4)).reshape(3, 4)
+        prior, law = joint.sum(axis=1), joint.sum(axis=0)
+        used = joint > 0
+        nats = (joint[used] * np.log((joint / np.outer(prior, law))[used])).sum()
+        success = joint.max(axis=0).sum()
+        assert success <= advantage.nats_to_success(max(nats, 0.0), prior.max()) + 1e-12
+        assert advantage.success_to_nats(success, prior.max()) <= nats + 1e-12
+
+
+def test_success_rises_with_nats_and_with_the_prior():
+    nats = np.linspace(0, 1, 50)
+    assert (np.diff(advantage.nats_to_success(nats, 0.2)) > 0).all()
+    assert (np.diff(advantage.nats_to_success(0.1, np.linspace(0.05, 0.85, 50))) > 0).all()
+
+
+def test_epsilon_by_the_hypothesis_test_it_comes_from():
+    """A guess with errors a and b obeys a + e^eps b >= 1 - delta, both ways round."""
+    for epsilon, delta, prior in ((0.5, 0.0, 0.5), (1.0, 0.05, 0.5), (2.0, 0.01, 0.3)):
+        a = np.linspace(0, 1, 200_001)
+        b = np.maximum(0, np.maximum(1 - delta - math.exp(epsilon) * a,
+                                     (1 - delta - a) / math.exp(epsilon)))  # fmt: skip
+        best = (1 - (prior * b + (1 - prior) * a)).max()
+        assert advantage.epsilon_to_success(epsilon, delta, prior) == pytest.approx(best, abs=1e-5)
+
+
+def test_huge_epsilon_is_no_overflow():
+    assert advantage.epsilon_to_success(1e6) == pytest.approx(1.0)
+    assert advantage.epsilon_to_nats(0.0) == 0.0
+    assert advantage.nats_to_epsilon(0.0) == 0.0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rpac
+from rpac.advantage import nats_to_success
 from rpac.budget import as_budget
 
 
@@ -46,7 +47,10 @@ def test_success_rates_outside_their_range(rate, prior):
 
 
 def test_residual_entropy_needs_a_known_and_larger_entropy():
-    with pytest.raises(rpac.InputError, match="Expected a secret of known entropy; got an open"):
+    with pytest.raises(
+        rpac.InputError,
+        match="known entropy; got an open distribution with Res",
+    ):
         rpac.ResidualEntropy(1.0).nats(None)
     with pytest.raises(rpac.InputError, match="Expected residual entropy below the secret's 1 nat"):
         rpac.ResidualEntropy(1.0).nats(1.0)
@@ -64,3 +68,41 @@ def test_every_entry_point_refuses_a_bad_budget(bad):
         with pytest.raises(rpac.InputError, match="Expected a"):
             call()
     assert rpac.certify(outputs, rpac.GaussianNoise(1.0), draws=100).attempt == 1  # nothing booked
+
+
+def test_budgets_in_every_unit_of_one_leakage():
+    nats = 0.0721
+    rate = float(nats_to_success(nats))
+    for budget in (
+        rpac.Nats(nats),
+        rpac.Bits(nats / math.log(2)),
+        rpac.SuccessRate(rate),
+        rpac.ResidualEntropy(math.log(64) - nats),
+    ):
+        assert budget.nats(math.log(64)) == pytest.approx(nats, rel=1e-9)
+
+
+def test_a_success_rate_costs_more_the_further_it_lies_from_its_prior():
+    rates = [rpac.SuccessRate(rate, 0.3).nats() for rate in (0.31, 0.5, 0.7, 0.99)]
+    assert rates == sorted(rates)
+    assert rpac.SuccessRate(0.99, 0.3).nats() < math.log(1 / 0.3)
+
+
+def test_budgets_are_values():
+    assert rpac.Nats(1) == rpac.Nats(1.0)
+    assert len({rpac.Nats(1.0), rpac.Nats(1.0), rpac.Bits(1.0)}) == 2
+    with pytest.raises(AttributeError):
+        rpac.Nats(1.0).value = 2.0
+    assert isinstance(rpac.Nats(np.float32(0.5)).nats(), float)
+    assert as_budget(np.int64(2)).nats() == 2.0
+
+
+def test_residual_entropy_and_what_it_leaves_to_be_spent():
+    outputs = rpac.Outputs(np.arange(8.0))
+    certificate = rpac.certify(
+        outputs,
+        rpac.calibrate(outputs, rpac.ResidualEntropy(1.5)),
+        budget=rpac.ResidualEntropy(1.5),
+    )
+    assert certificate.residual_entropy >= 1.5
+    assert certificate.bound <= math.log(8) - 1.5

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from benchmarks.faults import FAULTS, ROOT, survives
+from benchmarks.faults import FAULTS, OUTSIDE, ROOT, survives
 
 import rpac
 from rpac.release.draw import add_noise
 from rpac.worlds.run import answer_on_fresh_draw
+from tests.test_house import TRUSTED
 
 QUICK = [
     "noise halved",
@@ -54,6 +55,13 @@ def test_every_fault_can_still_be_seeded(fault):
     assert old != new
     path, _, name = test.partition("::")
     assert name.partition("[")[0] in (ROOT / path).read_text()
+
+
+def test_every_fault_lies_in_a_trusted_folder_or_says_why_not():
+    files = {fault[1] for fault in FAULTS}
+    outside = {file for file in files if file.split("/")[0] not in TRUSTED}
+    assert outside == {*OUTSIDE}
+    assert all(len(reason) > 20 for reason in OUTSIDE.values())
 
 
 @pytest.mark.parametrize("name", QUICK)

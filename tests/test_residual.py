@@ -1,12 +1,15 @@
 """Residual privacy on finite worlds: every figure against a sum written out by hand."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import rpac
 from rpac import residual
+from rpac.oracles import quadrature_nats
 from rpac.residual import f_divergence, pac_advantage, residual_privacy, uniform_pool
 
 NAMES = ["kl", "total-variation", "chi-square", "hellinger"]
@@ -87,33 +90,137 @@ def test_labels_have_residual_privacy_too():
 
 
 def test_membership_version():
-    outputs = rpac.simulate(rpac.Subsets(np.arange(6.0), worlds=20), np.sum)
+    outputs = rpac.simulate(rpac.Subsets(np.arange(6), worlds=20), np.sum)
     noise = rpac.LatticeNoise(1.0, np.arange(-3, 4), np.full(7, 1 / 7))
-    outputs.kind = "count"
     for unit in range(6):
         found = residual.membership_residual(outputs, noise, unit)
         assert found.intrinsic == pytest.approx(0.0)
         assert found.prior_success == pytest.approx(0.5)
         assert found.advantage <= found.information <= rpac.certify(outputs, noise).bound
-    with pytest.raises(rpac.InputError, match="half-samples"):
+    with pytest.raises(rpac.InputError, match="half-samples and one of their units; got 6"):
         residual.membership_residual(outputs, noise, 6)
 
 
 def test_refusals():
-    with pytest.raises(rpac.InputError, match="a divergence among"):
+    with pytest.raises(rpac.InputError, match="a divergence among .*; got 'renyi'"):
         f_divergence([1.0], [1.0], "renyi")
-    with pytest.raises(rpac.InputError, match="an error probability"):
+    with pytest.raises(rpac.InputError, match="an error probability; got 1.5"):
         pac_advantage(1.5, 0.5)
-    with pytest.raises(rpac.InputError, match="span their space"):
+    with pytest.raises(rpac.InputError, match="singular covariance of 2 columns"):
         residual.maximum_entropy([[0.0, 1.0], [1.0, 1.0]])
-    with pytest.raises(rpac.InputError, match="positive scales"):
+    with pytest.raises(rpac.InputError, match="Expected positive scales; got 0.0"):
         residual.pulled_back([[0.0]], 0.0, 0.0)
-    with pytest.raises(rpac.InputError, match="holds every secret"):
+    with pytest.raises(rpac.InputError, match="every secret; got low=0.0 and high=4.0"):
         residual.truncated_uniform([[0.0], [5.0]], 0.0, 4.0)
     with pytest.raises(rpac.InputError, match="holds every secret"):
         residual.truncated_uniform([[0.0], [5.0]], 0.0, np.inf)
     nowhere = residual.SecretReference("one world", np.array([1.0, 0.0]))
-    with pytest.raises(rpac.InputError, match="mass on every world"):
+    with pytest.raises(rpac.InputError, match="world; got an infinite divergence from 'one world'"):
         residual.intrinsic_privacy([0.5, 0.5], nowhere)
-    with pytest.raises(rpac.InputError, match="in one direction"):
+    with pytest.raises(rpac.InputError, match="outputs in one direction; got 3 directions"):
         residual.joint_law(rpac.Outputs(np.eye(3)), rpac.GaussianNoise(np.eye(3)))
+
+
+def test_the_joint_law_of_a_lattice_by_hand():
+    """Worlds 0, 1 and 9: the gap is shut, which moves cells and changes no mass."""
+    outputs = rpac.Outputs([0, 1, 9], [0.5, 0.3, 0.2])
+    found = residual.joint_law(outputs, rpac.LatticeNoise(1.0, [0, 1], [0.25, 0.75]))
+    assert found.sum(axis=1) == pytest.approx(outputs.weights)
+    assert sorted(found[found > 0]) == pytest.approx(
+        sorted(p * q for p in (0.5, 0.3, 0.2) for q in (0.25, 0.75))
+    )
+    shared = (found > 0).sum(axis=0)
+    assert sorted(shared[shared > 0]) == [1, 1, 1, 1, 2]  # only the release 1 has two causes
+
+
+def test_the_joint_law_of_labels_by_hand():
+    outputs = rpac.Outputs(["b", "a", "b"], [0.2, 0.5, 0.3])
+    channel = rpac.LabelChannel([[0.9, 0.1], [0.4, 0.6]])
+    expected = [[0.2 * 0.4, 0.2 * 0.6], [0.5 * 0.9, 0.5 * 0.1], [0.3 * 0.4, 0.3 * 0.6]]
+    assert residual.joint_law(outputs, channel) == pytest.approx(np.array(expected))
+    bare = residual.joint_law(outputs, rpac.LabelChannel(np.eye(2)))
+    assert bare == pytest.approx(np.array([[0.0, 0.2], [0.5, 0.0], [0.0, 0.3]]))
+
+
+def test_gaussian_noise_is_tabulated_first():
+    outputs = rpac.Outputs([-1.0, 1.0])
+    noise = rpac.GaussianNoise(1.0)
+    found = residual_privacy(outputs, noise)
+    assert found.success == pytest.approx(norm.cdf(1.0), abs=1e-3)
+    assert found.information == pytest.approx(quadrature_nats([-1, 1], [0.5, 0.5], 1.0), abs=1e-4)
+
+
+def test_a_bare_release_takes_all_and_deafening_noise_takes_nothing():
+    outputs = rpac.Outputs([0, 1, 2, 3])
+    bare = residual_privacy(outputs, rpac.LatticeNoise(1.0, [0], [1.0]))
+    assert (bare.success, bare.prior_success) == (pytest.approx(1.0), 0.25)
+    assert bare.advantage == pytest.approx(math.log(4))
+    assert bare.bound == pytest.approx(-math.log(4))
+    wide = rpac.LatticeNoise(1.0, np.arange(4_000), np.full(4_000, 1 / 4_000))
+    deaf = residual_privacy(outputs, wide)
+    assert deaf.advantage == pytest.approx(0.0, abs=1e-5)
+    assert deaf.information == pytest.approx(0.0, abs=2e-3)
+
+
+def test_a_sharper_reference_leaves_more_to_lose():
+    outputs = rpac.Outputs([0, 1, 4], [0.5, 0.3, 0.2])
+    noise = rpac.LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25])
+    own = residual.SecretReference("the prior itself", outputs.weights)
+    matched = residual_privacy(outputs, noise, own)
+    assert matched.intrinsic == pytest.approx(0.0)
+    assert matched.disadvantage == pytest.approx(-matched.advantage)
+    assert residual_privacy(outputs, noise).intrinsic < 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_information_is_at_least_the_advantage_of_every_guess(name):
+    """Data processing, for every rule that names a world at each of four releases."""
+    rng = np.random.default_rng(1)
+    joint = rng.dirichlet(np.ones(8)).reshape(2, 4)
+    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    whole = f_divergence(joint.ravel(), product.ravel(), name)
+    for rule in itertools.product(range(2), repeat=4):
+        right = sum(joint[w, y] for y, w in enumerate(rule))
+        blind = sum(product[w, y] for y, w in enumerate(rule))
+        assert f_divergence([right, 1 - right], [blind, 1 - blind], name) <= whole + 1e-12
+
+
+def test_divergences_are_mixed_convexly():
+    rng = np.random.default_rng(2)
+    for name in NAMES:
+        p, q, r, s = (rng.dirichlet(np.ones(5)) for _ in range(4))
+        mixed = f_divergence((p + r) / 2, (q + s) / 2, name)
+        assert mixed <= (f_divergence(p, q, name) + f_divergence(r, s, name)) / 2 + 1e-12
+
+
+def test_pac_advantage_by_hand():
+    assert pac_advantage(0.25, 0.5) == pytest.approx(by_hand([0.25, 0.75], [0.5, 0.5], "kl"))
+    assert pac_advantage(0.5, 0.5) == 0.0
+    assert pac_advantage(0.0, 0.5, "total-variation") == pytest.approx(0.5)
+    with pytest.raises(rpac.InputError, match="`prior_error` between 0.0 and 1.0; got 1.0"):
+        pac_advantage(0.5, 1.0)
+
+
+def test_entropies_of_a_table_and_of_a_reference():
+    joint = np.array([[0.25, 0.25], [0.5, 0.0]])
+    by_release = 0.75 * (-(1 / 3) * math.log(1 / 3) - (2 / 3) * math.log(2 / 3))
+    assert residual.conditional_entropy(joint) == pytest.approx(by_release)
+    assert uniform_pool(5).entropy == pytest.approx(math.log(5))
+    assert residual.SecretReference("one", np.array([1.0, 0.0])).entropy == 0.0
+    reference = residual.SecretReference("skewed", np.array([0.25, 0.75]))
+    cross = -0.5 * math.log(0.25) - 0.5 * math.log(0.75)
+    assert residual.cross_entropy([0.5, 0.5], reference) == pytest.approx(cross)
+
+
+def test_membership_residual_by_its_two_by_cells_table():
+    outputs = rpac.simulate(rpac.Subsets(np.array([0, 1, 5, 2]), worlds=6), np.sum)
+    noise = rpac.LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25])
+    joint = residual.joint_law(outputs, noise)
+    for unit in range(4):
+        inside = outputs.masks[:, unit]
+        rows = joint[inside].sum(axis=0), joint[~inside].sum(axis=0)
+        found = residual.membership_residual(outputs, noise, unit)
+        assert found.success == pytest.approx(np.maximum(*rows).sum(), abs=1e-9)
+        assert found.advantage == pytest.approx(pac_advantage(1 - found.success, 0.5))
+    with pytest.raises(rpac.InputError, match="half-samples and one of their units; got 0"):
+        residual.membership_residual(rpac.Outputs([0, 1]), noise, 0)

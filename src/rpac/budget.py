@@ -52,7 +52,7 @@ class Bits:
 @final
 @dataclass(frozen=True)
 class SuccessRate:
-    """The success an attacker may reach on a question he would blindly answer with `prior`.
+    """The success an attacker may reach on a question they would blindly answer with `prior`.
 
     >>> round(SuccessRate(0.55, prior=0.5).nats(), 6)
     0.005008
@@ -83,7 +83,8 @@ class ResidualEntropy:
     def nats(self, entropy: float | None = None) -> float:
         """Return H(X) - value; needs the entropy of the secret."""
         if entropy is None:
-            raise refuse("a secret of known entropy", "an open distribution", "Budget in Nats.")
+            got = f"an open distribution with {self!r}"
+            raise refuse("a secret of known entropy", got, "Budget in Nats.")
         if self.value >= entropy:
             raise refuse(
                 f"residual entropy below the secret's {entropy:.6g} nats",

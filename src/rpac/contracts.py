@@ -1,4 +1,4 @@
-"""Checks to run on a source, noise or reference of your own, before you trust a figure to it.
+"""Checks for sources, statistics, noises, references, calibrators and attacks of your own.
 
 Each draws from a fixed seed and raises `ContractError` with what it saw. Statistical checks use
 six standard errors: a right object fails about once in 10^9 runs.
@@ -7,6 +7,7 @@ six standard errors: a right object fails about once in 10^9 runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.hashing import digest
 from rpac._base.types import Floats
+from rpac.attack.base import Attack, Game, Play
 from rpac.calibrators.base import Calibrator
 from rpac.errors import ContractError
 from rpac.front.certify import certify
 from rpac.noise.base import Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import tabulate
+from rpac.oracles import quadrature_nats
+from rpac.questions.statistics import Statistic
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source, Subsets
 
@@ -28,9 +32,8 @@ _DRAWS = 40_000
 
 def _demand(condition: Any, expected: str, got: object) -> None:
     if not bool(condition):
-        raise refuse(
-            expected, got, "Mend it before use: a certificate would not hold.", ContractError
-        )
+        move = "Fix it before use: a certificate would not hold."
+        raise refuse(expected, got, move, ContractError)
 
 
 def check_source(source: Source) -> None:
@@ -41,14 +44,14 @@ def check_source(source: Source) -> None:
     _demand(
         prints == [digest(str(type(w)), repr(w)) for w in again],
         "equal worlds for equal seeds",
-        "worlds that differ",
+        f"two calls of {source!r} that differ",
     )
     if source.weights is not None:
         p = np.asarray(source.weights)
         _demand(
             p.shape == (len(worlds),) and (p > 0).all() and abs(p.sum() - 1) < 1e-9,
             "positive weights that sum to 1, one for each world",
-            p.sum(),
+            f"{p.size} for {len(worlds)} worlds, with the sum {p.sum():.9g}",
         )
     if isinstance(source, Subsets):
         counts = source.masks.sum(axis=0)
@@ -57,6 +60,29 @@ def check_source(source: Source) -> None:
             "every unit in half of the worlds",
             f"between {counts.min()} and {counts.max()} of {len(source.masks)}",
         )
+
+
+def check_statistic(statistic: Statistic, table: Any) -> None:
+    """Check that a statistic answers as announced on every world, and from every kind of table.
+
+    Args:
+        statistic: What to check.
+        table: A data frame with the columns it reads.
+    """
+    source = Subsets(table, unit="rows", worlds=2)
+    form, frame = statistic.announce(source), source.frame
+    for kind, world in (("a half-sample", source.worlds(0)[0]), ("no rows", frame[:0].to_native())):
+        answer = np.asarray(statistic(world)).ravel()
+        announced = f"{len(form.labels)} numbers of {kind}, as announced"
+        _demand(answer.size == len(form.labels), announced, f"{answer.size} of {statistic!r}")
+        _demand(np.isfinite(answer).all(), f"finite numbers of {kind}", f"{statistic!r} without")
+        fits = not form.whole or answer.dtype.kind in "biu"
+        _demand(fits, f"whole numbers of {kind}, as announced", f"{answer.dtype} data")
+    readers = {"pandas": frame.to_pandas, "polars": frame.to_polars, "pyarrow": frame.to_arrow}
+    first = np.asarray(statistic(table))
+    for name, convert in readers.items():
+        same = find_spec(name) is None or np.array_equal(first, statistic(convert()))
+        _demand(same, f"the same numbers again, from {name} too", f"others of {statistic!r}")
 
 
 def check_noise(noise: Noise, seed: int = 0) -> None:
@@ -69,7 +95,8 @@ def check_noise(noise: Noise, seed: int = 0) -> None:
     mean = draws.mean(axis=0)
     _near(energy, float(np.trace(noise.cov) + mean @ mean), "a covariance that fits the samples")
     log_q = noise.log_density(draws)
-    _demand(np.isfinite(log_q).all(), "a finite log density at every sample", "another")
+    bad = np.count_nonzero(~np.isfinite(log_q))
+    _demand(not bad, "a finite log density at every sample", f"{bad} of {_DRAWS} that are not")
     cells, first, counts = np.unique(draws, axis=0, return_index=True, return_counts=True)
     if len(cells) < _DRAWS // 2:  # a lattice: masses are probabilities
         mass = np.exp(log_q[first])
@@ -121,7 +148,8 @@ def check_calibrator(
     powers = []
     for nats in budgets:
         first, second = (calibrator.propose(outputs, nats) for _ in range(2))
-        _demand(first.describe() == second.describe(), "equal noise for equal calls", "two noises")
+        same = first.describe() == second.describe()
+        _demand(same, "equal noise for equal calls", f"{first!r}, then {second!r}")
         _demand(first.power > 0, "noise of positive power", first.power)
         law = tabulate(outputs, first)
         bound = certify(outputs, law).bound
@@ -133,23 +161,21 @@ def check_calibrator(
     _demand(falls, "power that falls as the budget grows", [f"{p:.4g}" for p in powers])
 
 
-def check_attack(attack: Any, seed: int = 0) -> None:
+def check_attack(attack: Attack, seed: int = 0) -> None:
     """Check that an attack never claims more than the truth: where nothing leaks, and on a bit.
 
     Args:
         attack: An `rpac.attack.Attack` that plays the game it is given.
         seed: Study randomness.
     """
-    from rpac.attack import Game, Play
-    from rpac.oracles import quadrature_nats
-
     masks = np.array([[True, False, True, True], [False, True, True, False]])
     outputs = Outputs([[-1.0], [1.0]], masks=masks)
     silent = Game(outputs, 1.0, lambda worlds, rng: rng.standard_normal(len(worlds)))
     bit = Game(outputs, 1.0)
     for game, truth in ((silent, 0.0), (bit, quadrature_nats([-1, 1], [0.5, 0.5], 1.0))):
         found = attack.run(Play(game, 4_000, seed), 1e-6)
-        _demand(found.low <= found.estimate <= found.high, "limits around the estimate", found)
+        limits = f"{found.estimate:.6g} outside [{found.low:.6g}, {found.high:.6g}]"
+        _demand(found.low <= found.estimate <= found.high, "limits around the estimate", limits)
         _demand(
             not found.covered or found.nats <= truth,
             f"at most the true {truth:.6g} nats",

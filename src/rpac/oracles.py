@@ -1,7 +1,7 @@
 """Problems that know their answer: for tests of this library, and of yours.
 
 Truths come from closed forms or from one-dimensional quadrature that shares no code with
-`rpac.leakage`.
+`rpac.certificate`.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Law:
 
     Attributes:
         name: What it is.
-        quantile: Its quantile function, elementwise on (0, 1).
+        quantile: Its quantile function, or another map of uniforms on (0, 1) to it; elementwise.
         clip: Public bounds.
         light: Whether its tails end well within the clipping bounds.
     """

@@ -23,7 +23,6 @@ from rpac.certificate.exact import lattice_law
 from rpac.certificate.person import unit_success
 from rpac.noise.base import Law, Noise
 from rpac.noise.grid import GridNoise, tabulate
-from rpac.noise.label import LabelChannel
 from rpac.worlds.outputs import Outputs
 
 Name = Literal["kl", "total-variation", "chi-square", "hellinger"]
@@ -106,7 +105,7 @@ def maximum_entropy(points: Any, weights: Any = None) -> SecretReference:
     if sign <= 0 or not math.isfinite(log_det):
         raise refuse(
             "secrets that span their space",
-            "a singular covariance",
+            f"a singular covariance of {x.shape[1]} columns",
             "Drop constant columns, or use uniform_pool.",
         )
     solved = np.linalg.solve(cov, centred.T).T
@@ -140,7 +139,7 @@ def truncated_uniform(points: Any, low: Any, high: Any) -> SecretReference:
     if not (np.isfinite(a) & np.isfinite(b) & (a < b)).all() or (x < a).any() or (x > b).any():
         raise refuse(
             "a bounded box that holds every secret",
-            "secrets outside, or no box",
+            f"low={low!r} and high={high!r}",
             "Widen it, or use maximum_entropy.",
         )
     return _read_off("truncated uniform", np.zeros(len(x)), float(np.log(b - a).sum()))
@@ -167,7 +166,7 @@ def intrinsic_privacy(weights: Any, reference: SecretReference, name: Name = "kl
     if not math.isfinite(value):
         raise refuse(
             "a reference with mass on every world",
-            "an infinite divergence",
+            f"an infinite divergence from {reference.name!r}",
             "Use uniform_pool or a wider reference.",
         )
     return -value
@@ -177,8 +176,10 @@ def joint_law(outputs: Outputs, noise: Law) -> Floats:
     """Return P(world, release), (m, cells), for labels or noise in one direction."""
     p = outputs.weights
     law = tabulate(outputs, noise)
-    if isinstance(law, LabelChannel):
-        return np.asarray(p[:, None] * law.matrix[outputs.codes(law)[:, 0]])
+    if outputs.kind == "label":
+        codes, names = outputs.codes(law), range(len(outputs.labels))
+        columns = [p * np.exp(law.log_likelihood(codes, np.array([name]))) for name in names]
+        return np.stack(columns, axis=1)
     assert isinstance(law, GridNoise)
     if law.rank != 1:
         raise refuse(

@@ -7,8 +7,7 @@ from scipy.stats import norm
 
 import rpac
 from rpac import attack
-from rpac.attack.bayes import membership
-from rpac.attack.likelihood import posteriors, world_gains
+from rpac.attack.bayes import membership, secret_units
 from rpac.certificate.person import posterior_membership, unit_success
 from rpac.oracles import problems
 from tests.conftest import SHARED, load_truths
@@ -58,50 +57,6 @@ def test_iris_noise_that_keeps_its_budget_and_noise_that_does_not():
     assert printed.lower > 3.5
 
 
-def test_every_law_gives_the_posterior_of_its_density():
-    outputs = rpac.Outputs(np.random.default_rng(0).normal(size=(60, 2)))
-    gaussian = rpac.calibrate(outputs, 0.5, "auto-pac")
-    pair = (gaussian.sample, gaussian.log_density)
-    table = rpac.tabulate(outputs, gaussian)
-    product = rpac.calibrate(outputs, 0.5, rpac.Equilibrium(family="product"))
-    y = outputs.values[:50] + gaussian.sample(50, np.random.default_rng(0))
-
-    def post(noise, values):
-        game = attack.Game(outputs, noise)
-        decoder = attack.DeclaredLaw(outputs, game.noise)
-        return np.concatenate([p for _, p in posteriors(decoder, outputs.weights, values)])
-
-    exact = post(gaussian, y)
-    assert post(pair, y) == pytest.approx(exact, abs=1e-10)
-    assert post(table, y) == pytest.approx(exact, abs=5e-3)  # worlds sit on the grid there
-    released = attack.Game(outputs, product).play(50, 1).released
-    raw = np.stack([product.log_density(y - product.decode(outputs.codes(product)))
-                    for y in released])  # fmt: skip
-    raw = np.exp(raw - raw.max(axis=1, keepdims=True))
-    assert post(product, released) == pytest.approx(raw / raw.sum(axis=1, keepdims=True), abs=1e-9)
-
-
-def test_dropped_directions_and_tables_are_fitted_too():
-    outputs = rpac.Outputs(np.random.default_rng(1).normal(size=(30, 2)))
-    line = rpac.GaussianNoise.on([[1.0], [0.0]], [4.0], drop=True)
-
-    def dropped(worlds, rng):
-        y = np.tile(outputs.center, (len(worlds), 1))
-        y[:, 0] = outputs.values[worlds, 0] + 0.7 * line.sample(len(worlds), rng)[:, 0]
-        return y
-
-    weak = rpac.audit((outputs, line), ["bayes"], released=dropped, games=8_000)
-    assert "fitted law" in weak.findings[0].note
-    assert weak.alarm
-    axis = rpac.LatticeNoise(0.1, np.arange(-30, 31), np.full(61, 1 / 61))
-    box = rpac.GridNoise(np.eye(2), np.zeros(2), (axis, axis))
-
-    def off_the_box(worlds, rng):
-        return outputs.values[worlds] + rng.normal(0, 0.5, size=(len(worlds), 2))
-
-    assert rpac.audit((outputs, box), ["bayes"], budget=0.5, released=off_the_box).alarm
-
-
 def test_membership_posteriors_agree_with_the_trusted_ones(outputs):
     noise = rpac.calibrate(outputs, 0.5, "auto-pac")
     play = attack.Play(attack.Game(outputs, noise), 1_000)
@@ -134,7 +89,7 @@ def test_roc_of_two_normals_is_the_closed_form():
     inside = rng.random(200_000) < 0.5
     curve = attack.roc(rng.normal(size=200_000) + inside, inside, rng.normal(size=100_000), 0.01)
     assert curve.tpr[:, 0] == pytest.approx(norm.sf(norm.isf(curve.wanted) - 1), abs=0.01)
-    with pytest.raises(rpac.InputError, match="Expected members and non-members; got one"):
+    with pytest.raises(rpac.InputError, match="non-members and study scores; got 3 members of 3"):
         attack.roc(np.zeros(3), [True] * 3, np.zeros(3), 0.1)
 
 
@@ -181,7 +136,127 @@ def test_the_informed_adversary_has_a_better_prior_and_no_more_nats(outputs):
             rpac.audit((outputs, noise), [wrong])
 
 
-def test_gains_need_a_release_for_each_world(outputs):
-    decoder = attack.DeclaredLaw(outputs, rpac.GaussianNoise(np.eye(3)))
-    with pytest.raises(rpac.InputError, match="Expected one release for each world; got 2"):
-        world_gains(decoder, outputs.weights, np.zeros(3, int), np.zeros((2, 3)))
+# -- against sums over every possible release ---------------------------------------------------
+
+SMALL = rpac.Outputs(
+    [0, 1, 2, 4],
+    [0.4, 0.3, 0.2, 0.1],
+    masks=np.array([[1, 0, 1], [1, 1, 0], [0, 0, 1], [0, 1, 0]], bool),
+)
+STEPS = {-2: 0.1, -1: 0.2, 0: 0.4, 1: 0.2, 2: 0.1}
+LATTICE = rpac.LatticeNoise(1.0, list(STEPS), list(STEPS.values()))
+
+
+def joint_by_hand():
+    """P(world, release) of SMALL under LATTICE; releases from -2 to 6."""
+    table = np.zeros((4, 9))
+    for i, (z, p) in enumerate(zip((0, 1, 2, 4), SMALL.weights, strict=True)):
+        for step, mass in STEPS.items():
+            table[i, z + step + 2] += p * mass
+    return table
+
+
+def play(games=40_000, seed=0):
+    return attack.Play(attack.Game(SMALL, LATTICE), games, seed)
+
+
+def test_success_on_the_world_is_the_sum_of_the_largest_masses():
+    found = attack.Inference(range(4)).run(play(), 1e-6)
+    truth = joint_by_hand().max(axis=0).sum()
+    assert found.low <= truth <= found.high
+    assert found.estimate == pytest.approx(truth, abs=0.015)
+    assert found.prior == pytest.approx(0.4)
+
+
+def test_success_by_a_measure_of_ones_own_is_the_best_guess_at_each_release():
+    def near(secret, guess):
+        return abs(secret - guess) <= 1
+
+    secrets = [0, 1, 2, 4]
+    wins = np.array([[near(s, g) for g in secrets] for s in secrets], float)
+    truth = (wins.T @ joint_by_hand()).max(axis=0).sum()
+    found = attack.Inference(secrets, near).run(play(), 1e-6)
+    assert found.low <= truth <= found.high
+    assert found.detail["delta"] == pytest.approx(1 - truth, abs=0.015)
+    assert found.prior == pytest.approx((SMALL.weights @ wins).max())
+
+
+def test_guesses_may_be_listed():
+    found = attack.Inference([0, 1, 2, 4], guesses=[0, 1], name="one of two").run(play(), 1e-6)
+    truth = joint_by_hand()[:2].max(axis=0).sum()
+    assert found.low <= truth <= found.high
+    assert (found.attack, found.note) == ("one of two", "2 possible guesses")
+    with pytest.raises(rpac.InputError, match="Expected a whole `guesses` of at least 1; got 0"):
+        attack.Inference([0, 1], guesses=[])
+
+
+def test_posterior_membership_is_the_sum_over_worlds_that_hold_the_unit():
+    joint, games = joint_by_hand(), play(2_000)
+    found = membership(games, games.decoder, games.all, np.arange(3))
+    cells = np.rint(games.all.released[:, 0]).astype(int) + 2
+    direct = (SMALL.masks.T.astype(float) @ joint / joint.sum(axis=0)).T[cells]
+    assert found == pytest.approx(direct, abs=1e-12)
+
+
+def test_success_on_the_most_exposed_unit_is_its_bayes_success():
+    joint = joint_by_hand()
+    found = attack.Membership().run(play(), 1e-6)
+    success = [
+        np.maximum(joint[inside].sum(axis=0), joint[~inside].sum(axis=0)).sum()
+        for inside in SMALL.masks.T
+    ]
+    for row in found.detail["worst"]:
+        assert row["low"] <= success[row["unit"]] <= row["high"]
+    assert found.person
+    assert found.nats <= rpac.certify(SMALL, LATTICE).bound
+
+
+def test_the_informed_adversary_is_the_game_within_what_they_know():
+    joint = joint_by_hand()
+    found = attack.Informed([0], 1).run(play(), 1e-6)
+    before = after = 0.0
+    for known in (True, False):
+        part = joint * (SMALL.masks[:, 0] == known)[:, None]
+        inside, outside = (part[SMALL.masks[:, 1] == v].sum(axis=0) for v in (True, False))
+        before += max(inside.sum(), outside.sum())
+        after += np.maximum(inside, outside).sum()
+    assert found.detail["before"] == pytest.approx(before)
+    low, high = found.detail["after_limits"]
+    assert low <= after <= high
+    assert "they are right on unit 1" in found.note
+
+
+def test_nats_of_the_informed_are_the_information_given_what_they_know():
+    joint = joint_by_hand()
+    truth = 0.0
+    for known in (True, False):
+        part = joint[SMALL.masks[:, 0] == known]
+        mass = part.sum()
+        part = part / mass
+        product = np.outer(part.sum(axis=1), part.sum(axis=0))
+        used = part > 0
+        truth += mass * float((part[used] * np.log(part[used] / product[used])).sum())
+    found = attack.Informed([0]).run(play(), 1e-6)
+    assert found.low <= truth
+    assert found.estimate == pytest.approx(truth, abs=0.02)
+    assert truth <= rpac.certify(SMALL, LATTICE).bound
+
+
+def test_who_is_always_seen_alike_cannot_be_asked_for():
+    few = attack.Play(attack.Game(SMALL, LATTICE, (np.zeros(300), np.zeros(300))))
+    with pytest.raises(
+        rpac.InputError, match="games with and without some unit; got too few in 90 study games"
+    ):
+        secret_units(few)
+
+
+def test_roc_thresholds_are_quantiles_of_study_scores():
+    study = np.arange(1_000.0)
+    curve = attack.roc(np.array([950.0, 100.0, 800.0]), [True, False, True], study, 0.1)
+    assert curve.fpr[:, 0].tolist() == [float(rate >= 0.9) for rate in curve.wanted]
+    assert curve.tpr[:, 0].tolist() == [
+        (int(rate >= 0.05) + int(rate >= 0.2)) / 2 for rate in curve.wanted
+    ]
+    assert curve.confidence == 0.9
+    with pytest.raises(rpac.InputError, match="got 1 members of 2, and 0 study scores"):
+        attack.roc(np.zeros(2), [True, False], np.zeros(0), 0.1)

@@ -6,6 +6,8 @@ import pytest
 import rpac
 from rpac.calibrators.closed_form import auto_pac_variances, principal
 
+REALS = rpac.Outputs(np.random.default_rng(1).normal(size=(80, 3)) * [3, 1, 0.5])
+
 
 @pytest.mark.parametrize("nats", [1e-4, 0.1, 1.0, 20.0])
 def test_auto_pac_meets_its_log_determinant(nats):
@@ -84,3 +86,41 @@ def test_refusals():
         rpac.calibrate(outputs, 0.1, method=3)
     with pytest.raises(rpac.InputError, match="Expected outputs that differ between worlds; got"):
         rpac.calibrate(rpac.Outputs([[1.0, 2.0]] * 3), 0.1)
+
+
+def test_auto_pac_is_below_efficient_pac_is_below_algorithm_1_on_random_spectra():
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        dim = int(rng.integers(1, 9))
+        values = rng.normal(size=(60, dim)) * np.exp(rng.normal(size=dim))
+        outputs, nats = rpac.Outputs(values), float(np.exp(rng.uniform(-4, 1)))
+        spectrum = np.linalg.eigvalsh(np.atleast_2d(np.cov(values.T, bias=True)))
+        auto = auto_pac_variances(spectrum, nats)
+        assert 0.5 * np.log1p(spectrum / auto).sum() == pytest.approx(nats, rel=1e-10)
+        efficient = rpac.EfficientPAC().propose(outputs, nats).power
+        v = float(rng.uniform(0.2, 0.99))
+        confident = rpac.ConfidentAutoPAC(v=v, c=10 ** rng.uniform(-8, -2)).propose(outputs, nats)
+        assert auto.sum() <= efficient * (1 + 1e-9)
+        assert efficient <= confident.power * (1 + 1e-9)
+
+
+def test_efficient_pac_in_any_basis_and_with_its_stopping_rule():
+    turn = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
+    own = rpac.EfficientPAC().propose(REALS, 0.5).power
+    other = rpac.EfficientPAC(basis=turn).propose(REALS, 0.5)
+    assert other.power > own
+    stopped = rpac.EfficientPAC(tau=1e-4).propose(REALS, 0.5)
+    assert stopped.power == pytest.approx(own, rel=0.3)
+    rpac.certify(REALS, rpac.tabulate(REALS, stopped), budget=0.5)
+
+
+def test_confident_auto_pac_has_two_branches():
+    apart = rpac.Outputs(np.diag([9.0, 3.0, 1.0]) @ np.random.default_rng(5).normal(size=(3, 40)))
+    assert rpac.ConfidentAutoPAC(c=1e-12).propose(REALS, 0.5).power < (
+        rpac.ConfidentAutoPAC(c=0.1).propose(REALS, 0.5).power
+    )
+    iso = rpac.ConfidentAutoPAC(c=0.5, radius=100.0).propose(apart, 0.5).variances
+    assert np.ptp(iso) < 1e-9 * iso[0]
+    for bad in ({"v": 1.0}, {"c": -1.0}):
+        with pytest.raises(rpac.InputError, match="Expected 0 < v < 1 and c >= 0"):
+            rpac.ConfidentAutoPAC(**bad)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rpac
+from rpac.certificate.evidence import law_leakage, proved_leakage
 from rpac.oracles import problems
 
 
@@ -84,3 +85,31 @@ def test_narrow_noise_on_counts_is_never_undercharged(sigma, dim):
         certificate = rpac.certify(outputs, law, draws=draws)
         assert certificate.bound >= truth - 1e-12
         assert all(bound >= truth - 1e-12 for bound in certificate.bounds.values())
+
+
+def test_one_question_for_every_law():
+    """Labels and tables are judged by the same function; the least proved bound is what counts."""
+    channel = rpac.LabelChannel.randomized_response(3, 0.6)
+    codes, weights = np.array([[0], [1], [2], [2]]), np.array([0.4, 0.3, 0.2, 0.1])
+    found = law_leakage(codes, weights, channel, delta=0.1, draws=0)
+    prior = np.array([0.4, 0.3, 0.3])
+    law = prior @ channel.matrix
+    truth = float((prior[:, None] * channel.matrix * np.log(channel.matrix / law)).sum())
+    assert found.proved["exact sum"] == pytest.approx(truth, abs=1e-12)
+    assert proved_leakage(codes, weights, channel, 9.0) == pytest.approx(truth, abs=1e-12)
+    axis = rpac.LatticeNoise.gaussian(1.0, 2.0)
+    table = rpac.GridNoise(np.eye(1), np.zeros(1), (axis,))
+    one = law_leakage(codes, weights, table, delta=0.1, draws=0)
+    assert proved_leakage(codes, weights, table, 9.0) == min(one.proved.values())
+
+
+def test_the_cheap_bound_of_several_axes_is_never_below_the_dear_one():
+    rng = np.random.default_rng(8)
+    law = rpac.GridNoise(np.eye(2), np.zeros(2), (rpac.LatticeNoise.gaussian(1.0, 9.0),) * 2)
+    for _ in range(20):
+        codes, weights = rng.integers(-9, 10, size=(12, 2)), rng.dirichlet(np.ones(12))
+        codes -= np.rint(weights @ codes).astype(int)
+        h = float(-(weights @ np.log(weights)))
+        dear = law_leakage(codes, weights, law, delta=0.1, draws=0).proved
+        assert proved_leakage(codes, weights, law, h) >= min(dear.values()) - 1e-9
+    assert proved_leakage(1_000_000 * codes, weights, law, h) == pytest.approx(h, abs=1e-9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpac
 from rpac.certificate import exact
-from rpac.certificate.exact import lattice_leakage
+from rpac.certificate.exact import label_law, label_leakage, lattice_leakage, sum_rounding
 
 
 def brute_force(codes, weights, offsets, q):
@@ -78,3 +78,21 @@ def test_allowances_cover_the_rounding_of_long_sums():
     certificate = rpac.certify(rpac.Outputs(codes), noise)
     assert truth - 1e-15 <= certificate.bound <= truth + 1e-10
     assert certificate.lower <= truth
+
+
+def test_labels_by_hand():
+    channel = rpac.LabelChannel([[0.75, 0.25], [0.25, 0.75]])
+    mass, densities = label_law(np.array([0.5, 0.5]), channel)
+    assert mass.tolist() == [0.375, 0.125, 0.125, 0.375]
+    assert densities == pytest.approx(np.log([1.5, 0.5, 0.5, 1.5]))
+    kept = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
+    assert label_leakage(np.array([0.5, 0.5]), channel) == pytest.approx(kept)
+    assert label_leakage(np.array([0.5, 0.5]), rpac.LabelChannel(np.full((2, 2), 0.5))) == 0.0
+
+
+def test_gaps_wider_than_the_noise_change_nothing():
+    axis = rpac.LatticeNoise(1.0, [0, 1], [0.5, 0.5])
+    weights = np.array([0.5, 0.5])
+    near, far = (lattice_leakage(np.array([0, gap]), weights, axis) for gap in (2, 10**12))
+    assert near == far == pytest.approx(math.log(2))
+    assert 0 < sum_rounding(2, near, axis) < 1e-12

@@ -1,5 +1,7 @@
 """Gaussian kernels in units of their own scale."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -29,3 +31,26 @@ def test_the_mean_length_of_ideal_noise_is_never_overstated(rank):
     # E (L - l)+ of a chi-square, by its densities of rank and rank + 2 degrees of freedom.
     lost = rank * chi2.sf(most, rank + 2) - most * chi2.sf(most, rank)
     assert claimed <= rank - lost < claimed + 1.02 * TAIL
+
+
+def test_a_fine_grid_is_all_but_ideal():
+    law = gaussian_law(1024.0)
+    grid, ideal = grid_kernel(Laws((law, law))), ideal_kernel(rpac.GaussianNoise(np.eye(2)))
+    assert grid.entropy == pytest.approx(ideal.entropy, abs=1e-6)
+    assert grid.variances == pytest.approx([1.0, 1.0])
+    assert 0 <= grid.excess < 1e-9
+    assert grid.log_theta < 1e-12
+    assert grid.draw(5).shape == ideal.draw(5).shape == (5, 2)
+
+
+def test_theta_covers_what_a_gaussian_sums_to_over_its_lattice():
+    """Poisson summation: a density no narrower than the noise, summed over the integers."""
+    for scale in (0.2, 0.4, 0.7, 1.5):
+        kernel = grid_kernel(Laws((gaussian_law(scale),)))
+        k = np.arange(-60, 61)
+        for wider in (1.0, 1.3, 3.0):
+            sigma2 = wider * kernel.variances[0] * scale**2
+            for shift in (0.0, 0.25, 0.5):
+                total = np.exp(-0.5 * np.square(k - shift) / sigma2).sum()
+                total /= math.sqrt(2 * math.pi * sigma2)
+                assert total <= math.exp(min(kernel.log_theta, 700.0)) * (1 + 1e-12)

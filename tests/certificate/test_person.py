@@ -40,7 +40,7 @@ def test_worst_unit_calibration_on_incomes():
     through_nats = rpac.calibrate(outputs, rpac.Nats(budget.nats()), method="auto-pac")
     assert through_nats.power >= 3 * noise.power
     assert certificate.bound > budget.nats()  # the world's nats are what books must charge
-    assert "any one's membership" in str(certificate)
+    assert "membership of one person" in str(certificate)
 
 
 def test_several_numbers_are_bounded_with_confidence():
@@ -93,7 +93,7 @@ def test_retrying_a_success_rate_uses_up_its_error(monkeypatch):
     outputs = rpac.simulate(rpac.Subsets(data, worlds=16), lambda x: x.mean(axis=0))
     law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
     monkeypatch.setattr(
-        "rpac.membership.unit_success",
+        "rpac.certificate.person.unit_success",
         lambda *a, delta, **k: shares.append(delta) or np.array([0.6]),
     )
     for _ in range(200):
@@ -110,7 +110,7 @@ def test_tables_that_are_not_gaussian_need_one_axis():
 
 
 def test_a_sum_too_long_is_certain_success(monkeypatch):
-    monkeypatch.setattr("rpac.leakage._MOST_CELLS", 10)
+    monkeypatch.setattr("rpac.certificate.exact._MOST_CELLS", 10)
     axis = rpac.LatticeNoise(1.0, np.arange(9), np.full(9, 1 / 9))
     law = rpac.GridNoise(np.eye(1), np.zeros(1), (axis,))
     masks = rpac.Subsets(range(2)).masks

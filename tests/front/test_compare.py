@@ -7,11 +7,7 @@ import pytest
 
 import rpac
 from rpac.calibrators import budget_search as meet
-from rpac.calibrators.closed_form import auto_pac_variances
-from rpac.calibrators.dp import analytic_gaussian_sigma
-from rpac.contracts import check_calibrator
 from rpac.front.compare import COLUMNS, Comparison, _with_slopes
-from rpac.front.methods import METHODS
 
 CLUSTERS = rpac.Outputs([-6, -5, -4, -1, 0, 1, 4, 5, 6])
 
@@ -114,96 +110,3 @@ def test_refusals():
     with pytest.raises(rpac.InputError, match="Expected finite worlds to compare on; got draws"):
         rpac.compare(rpac.simulate(source, lambda x: x), [0.1])
     assert Comparison([]).rows == []
-
-
-REALS = rpac.Outputs(np.random.default_rng(1).normal(size=(80, 3)) * [3, 1, 0.5])
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_keeps_the_contract(name):
-    check_calibrator(METHODS[name], REALS)
-
-
-@pytest.mark.parametrize("name", [n for n in METHODS if n != "confident-auto-pac"])
-def test_rotating_and_shifting_the_outputs_changes_nothing(name):
-    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
-    moved = rpac.Outputs(REALS.values @ turn + 100.0)
-    a, b = (rpac.calibrate(o, 0.7, name).power for o in (REALS, moved))
-    assert a == pytest.approx(b, rel=0.01)  # Algorithm 1 tests a norm: it is not shift-invariant
-
-
-def test_the_contract_names_a_cheat():
-    class Half(rpac.Calibrator):
-        def propose(self, outputs, nats):
-            return rpac.AutoPAC().propose(outputs, nats).scaled(0.5)
-
-    with pytest.raises(rpac.ContractError, match="Expected a certified bound of at most 0.1 nats"):
-        check_calibrator(Half(), REALS)
-
-
-def test_auto_pac_is_below_efficient_pac_is_below_algorithm_1_on_random_spectra():
-    rng = np.random.default_rng(3)
-    for _ in range(200):
-        dim = int(rng.integers(1, 9))
-        values = rng.normal(size=(60, dim)) * np.exp(rng.normal(size=dim))
-        outputs, nats = rpac.Outputs(values), float(np.exp(rng.uniform(-4, 1)))
-        spectrum = np.linalg.eigvalsh(np.atleast_2d(np.cov(values.T, bias=True)))
-        auto = auto_pac_variances(spectrum, nats)
-        assert 0.5 * np.log1p(spectrum / auto).sum() == pytest.approx(nats, rel=1e-10)
-        efficient = rpac.EfficientPAC().propose(outputs, nats).power
-        v = float(rng.uniform(0.2, 0.99))
-        confident = rpac.ConfidentAutoPAC(v=v, c=10 ** rng.uniform(-8, -2)).propose(outputs, nats)
-        assert auto.sum() <= efficient * (1 + 1e-9)
-        assert efficient <= confident.power * (1 + 1e-9)
-
-
-def test_efficient_pac_in_any_basis_and_with_its_stopping_rule():
-    turn = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
-    own = rpac.EfficientPAC().propose(REALS, 0.5).power
-    other = rpac.EfficientPAC(basis=turn).propose(REALS, 0.5)
-    assert other.power > own
-    stopped = rpac.EfficientPAC(tau=1e-4).propose(REALS, 0.5)
-    assert stopped.power == pytest.approx(own, rel=0.3)
-    rpac.certify(REALS, rpac.tabulate(REALS, stopped), budget=0.5)
-
-
-def test_confident_auto_pac_has_two_branches():
-    apart = rpac.Outputs(np.diag([9.0, 3.0, 1.0]) @ np.random.default_rng(5).normal(size=(3, 40)))
-    assert rpac.ConfidentAutoPAC(c=1e-12).propose(REALS, 0.5).power < (
-        rpac.ConfidentAutoPAC(c=0.1).propose(REALS, 0.5).power
-    )
-    iso = rpac.ConfidentAutoPAC(c=0.5, radius=100.0).propose(apart, 0.5).variances
-    assert np.ptp(iso) < 1e-9 * iso[0]
-    for bad in ({"v": 1.0}, {"c": -1.0}):
-        with pytest.raises(rpac.InputError, match="Expected 0 < v < 1 and c >= 0"):
-            rpac.ConfidentAutoPAC(**bad)
-
-
-def test_differential_privacy_baselines():
-    outputs = rpac.simulate(
-        rpac.Subsets(np.clip(np.random.default_rng(6).normal(size=100), -2, 2), worlds=64), np.mean
-    )
-    nats, sensitivity = 0.1, 4 / 50
-    for method in (rpac.DPGaussian(sensitivity), rpac.DPLaplace(sensitivity)):
-        noise = rpac.calibrate(outputs, nats, method)
-        certificate = rpac.certify(outputs, rpac.tabulate(outputs, noise))
-        assert certificate.worst_unit_success <= rpac.advantage.nats_to_success(nats)
-    epsilon = rpac.advantage.nats_to_epsilon(nats)
-    laplace = rpac.DPLaplace(sensitivity).propose(outputs, nats)
-    assert laplace.power == pytest.approx(2 * (sensitivity / epsilon) ** 2, rel=1e-3)
-    exact = rpac.DPGaussian(sensitivity).propose(outputs, nats).power
-    classical = rpac.DPGaussian(sensitivity, analytic=False).propose(outputs, nats).power
-    assert exact < classical
-    with pytest.raises(rpac.InputError, match="Expected a budget that matches a finite epsilon"):
-        rpac.DPLaplace(1.0).propose(outputs, 2.0)
-    with pytest.raises(rpac.InputError, match="Expected a positive `sensitivity`; got 0"):
-        rpac.DPGaussian(0)
-
-
-def test_the_analytic_gaussian_spends_exactly_its_delta():
-    from scipy.stats import norm
-
-    for epsilon, delta in ((0.1, 1e-5), (1.0, 1e-6), (5.0, 1e-3)):
-        s = analytic_gaussian_sigma(epsilon, delta)
-        spent = norm.cdf(0.5 / s - epsilon * s) - np.exp(epsilon) * norm.cdf(-0.5 / s - epsilon * s)
-        assert spent == pytest.approx(delta, rel=1e-6)

@@ -1,7 +1,6 @@
 """Small versions of the paper's experiments, on its real data; and the committed full results."""
 
 import csv
-import json
 import math
 from dataclasses import replace
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 import rpac
-from rpac.cli.program import main
 from rpac.errors import InputError
 from rpac.paper import logits, means, published, reproduce, study, tables
 from tests.conftest import ROOT, SHARED
@@ -111,47 +109,10 @@ def test_unknown_datasets_are_refused():
     with pytest.raises(InputError, match=r"Expected a dataset among .*; got 'wine'"):
         reproduce.names("wine")
     assert reproduce.names("all") == list(published_names())
-    assert main(["paper", "wine"]) == 1
 
 
 def published_names():
     return ("iris", "rice", "mnist", "cifar10", "cifar100", "ag_news")
-
-
-@needs_data
-def test_iris_from_the_command_line(tmp_path, capsys):
-    given = ["paper", "iris", "--data", str(DATA), "--out", str(tmp_path), "--quick", "--json"]
-    assert main([*given, "--jobs", "1"]) == 0
-    (body,) = json.loads(capsys.readouterr().out)
-    assert body["above budget"] == 0
-    assert len(body["incompatible"]) == 28
-    tmp_path /= "quick"  # never over the files of a whole run
-    rows = numbers(tmp_path / "iris.csv")
-    assert {r["method"] for r in rows} >= {"dp", "equilibrium", "sr-pac", "success-rate"}
-    for r in rows:
-        assert r["person"] <= r["success_bound"] + 1e-9
-        assert 0.45 <= r["lira"] <= r["success_bound"]
-    page = (tmp_path / "iris.md").read_text()
-    assert "28 of 28 printed rows are incompatible" in page
-    assert "25 of them if features were standardised" in page
-    assert "not comparable with printed figures" in page
-    assert "rpac paper iris --quick --seed 0" in page
-    assert str(tmp_path) not in page
-    assert (tmp_path / "iris.png").stat().st_size > 20_000
-    with (tmp_path / "iris-printed.csv").open() as lines:
-        assert sum(row["verdict"] == "incompatible" for row in csv.DictReader(lines)) == 28
-
-
-@needs_data
-def test_people_see_a_table(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rpac.paper.command.QUICK", replace(SMALL, worlds=64, games=400))
-    given = ["paper", "rice", "--data", str(DATA), "--out", str(tmp_path), "--quick", "--full"]
-    without_games = lambda budgets, n: [] if n is None else study.few(budgets, n)  # noqa: E731
-    monkeypatch.setattr(means, "few", without_games)
-    assert main([*given, "--jobs", "1"]) == 0
-    text = capsys.readouterr().out
-    assert "LiRA success" in text
-    assert "certificates above their budget: none" in text
 
 
 @needs_data
@@ -176,30 +137,9 @@ def test_noise_whose_certificate_misses_its_budget_grows_a_little():
     assert over.bound > 0.5
 
 
-def test_folders_and_jobs_are_checked_before_any_work(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rpac.paper.command.reproduce", None)  # would fail if it were reached
-    file = tmp_path / "file"
-    file.write_text("")
-    for option in ("--out", "--cache"):
-        given = ["paper", "iris", "--out", str(tmp_path), "--cache", str(tmp_path)]
-        assert main([*given, option, str(file)]) == 1
-        assert f"a folder to write to for {option}" in capsys.readouterr().err
-    assert main(["paper", "iris", "--jobs", "0"]) == 1
-    assert "at least 1 process" in capsys.readouterr().err
-
-
 def test_missing_data_is_refused_with_a_next_move(tmp_path):
     with pytest.raises(InputError, match="--data DIR"):
         reproduce.reproduce("iris", tmp_path, tmp_path, SMALL)
-
-
-def test_a_broken_certificate_is_an_exit_code(tmp_path, monkeypatch, capsys):
-    row = study.Row("iris", means.MEMBERSHIP, 6.0, "auto-pac", 0.1, certified=0.2, power=1.0,
-                    success_bound=0.6, attack=0.0, lira=0.5)  # fmt: skip
-    made = study.Study("iris", [row], {}, {"seconds": 0.0})
-    monkeypatch.setattr("rpac.paper.command.reproduce", lambda *a, **k: made)
-    assert main(["paper", "iris", "--out", str(tmp_path)]) == 1
-    assert "certificates above their budget: auto-pac at 0.1" in capsys.readouterr().out
 
 
 RESULTS = ROOT / "results"

@@ -15,9 +15,10 @@ from benchmarks import session as long_run  # with smaller counts
 
 import rpac
 from rpac._base.sealed import SealedValue
+from rpac.certificate.evidence import proved_leakage
 from rpac.front.posterior import posterior_auto_pac
 from rpac.front.session import Session
-from rpac.release.session import bound_under, updated
+from rpac.release.session import updated
 from rpac.worlds.batch import stacked
 
 SOURCE = rpac.Worlds(list(range(16)))
@@ -54,23 +55,25 @@ def test_the_posterior_is_exact():
     noisy = codes[3] + np.array([100, -250])
     log_q = law.log_density(((noisy - codes) * law.steps) @ law.basis.T)
     expected = np.exp(prior + log_q) / np.exp(prior + log_q).sum()
-    assert np.exp(updated(prior, codes, noisy, law)) == pytest.approx(expected, rel=1e-9)
+    assert np.exp(updated(prior, law.log_likelihood(codes, noisy))) == pytest.approx(
+        expected, rel=1e-9
+    )
     mixed = rpac.GridNoise(
         np.eye(2), np.zeros(2),
         (rpac.LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25]), rpac.LatticeNoise.gaussian(1.0, 2)),
     )  # fmt: skip
     codes = np.array([[0, 0], [1, 0], [5, 0]])
-    found = np.exp(updated(np.log([0.2, 0.3, 0.5]), codes, np.array([1, 1]), mixed))
+    found = np.exp(updated(np.log([0.2, 0.3, 0.5]), mixed.log_likelihood(codes, np.array([1, 1]))))
     assert found == pytest.approx([0.05 / 0.2, 0.15 / 0.2, 0])
 
 
 def test_labels_have_an_exact_posterior_too():
     channel = rpac.LabelChannel.randomized_response(2, 0.75)
     codes = np.array([[0], [1], [1]])
-    found = np.exp(updated(np.log([0.5, 0.25, 0.25]), codes, np.array([1]), channel))
+    found = np.exp(updated(np.log([0.5, 0.25, 0.25]), channel.log_likelihood(codes, np.array([1]))))
     assert found == pytest.approx([0.25, 0.375, 0.375])
     weights = np.array([0.5, 0.25, 0.25])
-    assert bound_under(codes, weights, channel, 1.04) == pytest.approx(0.130812, 1e-4)
+    assert proved_leakage(codes, weights, channel, 1.04) == pytest.approx(0.130812, 1e-4)
 
 
 @pytest.mark.parametrize("method", ["auto-pac", "equilibrium"])
@@ -109,7 +112,7 @@ def test_a_batch_is_one_release_calibrated_jointly():
         both = stacked(parts)
         assert posterior_auto_pac(both, both.weights, 0.2)[0].power < sum(alone)
         for wrong in ([], [lambda x: "label"]):
-            with pytest.raises(rpac.InputError, match="questions with numbers for answers"):
+            with pytest.raises(rpac.InputError, match="numeric outputs of several questions"):
                 session.ask(wrong, 0.1)
 
 
@@ -137,13 +140,13 @@ def test_the_session_refuses_what_does_not_fit(ledger):
             session.ask(rpac.Outputs(np.eye(4)), 0.01)
         with pytest.raises(rpac.InputError, match="outputs that differ between worlds"):
             session.ask(lambda x: np.ones(2), 0.01)
-        with pytest.raises(rpac.InputError, match="Expected a ledger that keeps the key; got none"):
+        with pytest.raises(rpac.InputError, match="Expected a ledger for the key; got 'k'"):
             session.ask(TWO, 0.01, key="k")
     draws = rpac.Draws(lambda rng: rng.normal(), clip=(-1, 1))
     for wrong in (draws, [1, 2]):
         with pytest.raises(rpac.InputError, match="Expected Worlds or Subsets"):
             Session(wrong, 1.0)
-    with pytest.raises(rpac.InputError, match="Expected a ledger beside a sealed store; got none"):
+    with pytest.raises(rpac.InputError, match="Expected a ledger beside a sealed store; got None"):
         Session(SOURCE, 1.0, store="none")
     session = Session(SOURCE, 4.0, ledger)
     ledger.cap(0.1, analyst="ann")
@@ -153,7 +156,7 @@ def test_the_session_refuses_what_does_not_fit(ledger):
 
 
 def test_a_law_beyond_the_budget_is_not_released(monkeypatch):
-    monkeypatch.setattr("rpac.session.bound_under", lambda *a: 1.0)
+    monkeypatch.setattr("rpac.release.session.proved_leakage", lambda *a: 1.0)
     with Session(SOURCE, 2.0) as session, pytest.raises(rpac.BudgetExceeded):
         session.ask(TWO, 0.2)
 
@@ -255,7 +258,7 @@ def test_one_world_has_one_session(monkeypatch):
         inside.pop()
         return updated(*args)
 
-    monkeypatch.setattr("rpac.session.updated", slowly)
+    monkeypatch.setattr("rpac.release.session.updated", slowly)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(rpac.InputError, match="Expected one session for one drawn world"):
             duplicate(session)

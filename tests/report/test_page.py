@@ -1,115 +1,135 @@
 """Reports: what is in them, what never is, and how they stand in a real browser."""
 
-import json
 import re
+from html.parser import HTMLParser
 
-import numpy as np
-import pandas as pd
 import pytest
 
-import rpac
-from rpac.pictures import svg as figures
-from rpac.report import plan as planning
-from rpac.report import record as records
-from rpac.report.page import render
+from rpac.report import wording
+from rpac.report.page import figures, first_number, number, render
 from tests import browser
-
-PEOPLE = pd.DataFrame({
-    "id": np.arange(60),
-    "dept": np.random.default_rng(0).choice(["a<b", "lab"], 60),
-    "pay": np.random.default_rng(1).lognormal(10, 0.5, 60),
-})  # fmt: skip
-SQL = "SELECT dept, avg(pay) AS pay, count(*) AS n FROM staff GROUP BY dept ORDER BY n LIMIT 9"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Return a release in SQL with its record, plan and audit."""
-    db = rpac.Database({"staff": PEOPLE}, "id", public=["staff.dept"], worlds=16)
-    query = db.query(SQL)
-    ledger = rpac.Ledger(tmp_path_factory.mktemp("books") / "l.db", budget=2, dataset="staff")
-    release = rpac.privatize(query, db.source, 1.0, ledger=ledger, method="auto-pac")
-    audit = rpac.audit(release, ["bayes", "membership"], games=2_000)
-    plan = planning.plan(release.sealed[0], 1.0, "auto-pac", full=query.full.ravel(), left=2.0)
-    body = records.record(
-        release,
-        SQL,
-        about={"unit": "id", "units": 60, "worlds": 16},
-        plan=plan.to_dict(),
-        remaining=ledger.remaining,
-        audit=audit,
-    )
-    return release, body, audit
-
-
-def test_a_record_holds_all_that_is_public_and_comes_back(made, tmp_path):
-    release, body, _ = made
-    records.save(body, tmp_path / "record.json")
-    again, certificate = records.load(tmp_path / "record.json")
-    assert again == json.loads(json.dumps(body))
-    assert certificate == release.certificate
-    text = (tmp_path / "record.json").read_text()
-    assert str(tmp_path) not in text
-    for altered in (text.replace("nats", "bits"), text.replace("rpac-record/1", "x"), text[1:]):
-        (tmp_path / "record.json").write_text(altered)
-        with pytest.raises(rpac.CertificateError, match="Expected a"):
-            records.load(tmp_path / "record.json")
-
-
-def test_intervals_stand_beside_their_own_rows(made):
-    release, body, _ = made
-    values = release.value["n"].tolist()
-    assert values == sorted(values)
-    for row, value in zip(body["answer"], values, strict=True):
-        low, high = row["n"]["noise"]
-        wide_low, wide_high = row["n"]["sampling"]
-        assert row["n"]["value"] == value
-        assert wide_low <= low < value < high <= wide_high
 
 
 def test_the_public_report_names_nobody_and_the_sealed_one_does(made):
-    release, body, audit = made
-    public = render(body, release.certificate)
-    sealed = render(body, release.certificate, worst=audit.worst_units)
+    certificate = made.release.certificate
+    public = render(made.body, certificate)
+    sealed = render(made.body, certificate, worst=made.audit.worst_units)
     assert "Who is most exposed" not in public
     assert "Sealed: for the owner" in sealed
     assert "Who is most exposed" in sealed
     rates = [float(text) for text in re.findall(r"<td>([0-9.]+) %</td>", sealed)]
     assert rates == sorted(rates, reverse=True)
-    assert len(rates) == len(audit.worst_units) > 1
-    certified = f"{100 * release.certificate.worst_unit_success:.1f} % that is certified"
-    assert certified in sealed
+    assert len(rates) == len(made.audit.worst_units) > 1
+    (certified,) = re.findall(r"([\d.]+) % that is certified", sealed)
+    assert 0 <= float(certified) - 100 * certificate.worst_unit_success < 0.1  # rounded up
     for words in ("What is protected", "Not protected", "How to verify", "nats remain",
                   "Noise against budget", "a&lt;b"):  # fmt: skip
         assert words in public
     assert "a<b" not in public
     assert not re.search(r"(src|href)=.(?!data:,)", public)
-    plain = body | {"plan": None, "audit": None, "receipt": None, "remaining": None}
-    assert "No books were kept" in render(plain, release.certificate)
-    assert "Nobody was attacked" in render(plain, release.certificate, worst=[])
 
 
-def test_answers_of_every_form_become_rows():
-    assert records.rows_of(3.0, "answer") == [{"answer": 3.0}]
-    assert records.rows_of({"a": 1}, "answer") == [{"": "a", "answer": 1}]
-    assert records.rows_of(np.array([1.0, 2.0]), "answer")[1] == {"": 2, "answer": 2.0}
-    assert records.rows_of(pd.DataFrame({"x": [1, 2]}), "answer") == [{"x": 1}, {"x": 2}]
-    assert records.rows_of(pd.Series([1.5], index=["k"]), "answer") == [{"": "k", "answer": 1.5}]
-    assert records.rows_of("yes", "answer") == [{"answer": "yes"}]
+def test_the_report_holds_every_figure_of_the_record(made):
+    page = render(made.body, made.release.certificate)
+    for row in made.body["answer"]:
+        for name in ("pay", "n"):
+            cell = row[name]
+            assert f">{number(cell['value'])}\n" in page
+            for kind, label in (("noise", "noise"), ("sampling", "with sampling")):
+                low, high = map(number, cell[kind])
+                assert f"{label}: {low} to {high}<" in page
+    for label, text in made.release.certificate.figures():
+        assert f'<th scope="row">{label}</th>' in page
+        assert text in page.replace("&lt;", "<")
+    for limit, text in wording.GUIDE:
+        assert f"<td>up to {limit:g}</td><td>{text}</td>" in page
+    receipt = made.release.receipt
+    assert f"entry {receipt.seq} of ledger <code>{receipt.ledger[:8]}</code>" in page
+    assert f"{receipt.nats:.6g} nats were charged to dataset\n  staff." in page
+    assert wording.meaning(made.release.certificate) in page
+    assert wording.character(made.release.certificate.bound) in page
 
 
-def test_figures_without_anything_to_draw_are_left_out():
-    assert figures.noise_against_budget([(0.1, 2.0)], 0.1, 2.0) == ""
-    assert figures.intervals([{"label": "yes"}], "label") == ""
-    assert "attacks" not in figures.sandwich(0.0, 0.1, budget=None, attack=None)
+def test_a_report_without_plan_audit_or_ledger(made):
+    bare = made.body | {"plan": None, "audit": None, "receipt": None, "remaining": None}
+    page = render(bare, made.release.certificate)
+    assert "No ledger: spending was not recorded" in page
+    assert "No attack was run for this report" in page
+    assert "Noise against budget" not in page
+    assert "--ledger" not in page
+    assert page.count("<svg") == 2
+    assert "Nobody was attacked" in render(bare, made.release.certificate, worst=[])
+
+
+def test_what_people_wrote_is_never_markup(made):
+    hostile = "<script>alert(1)</script>"
+    body = made.body | {
+        "question": hostile,
+        "about": made.body["about"] | {"unit": hostile},
+        "answer": [{hostile: "x", "pay": row["pay"]} for row in made.body["answer"]],
+        "receipt": made.body["receipt"] | {"dataset": hostile},
+    }
+    worst = [{"unit": hostile, "success": 0.6, "low": 0.5, "high": 0.7}]
+    page = render(body, made.release.certificate, worst=worst)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 6
+
+
+def test_tags_are_closed_and_headings_are_named(made):
+    class Tags(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.stack, self.ids, self.named = [], [], []
+
+        def handle_starttag(self, tag, attrs):
+            found = dict(attrs)
+            self.ids += [found["id"]] if "id" in found else []
+            self.named += [found["aria-labelledby"]] if "aria-labelledby" in found else []
+            if tag not in {"meta", "link"}:
+                self.stack.append(tag)
+
+        def handle_startendtag(self, tag, attrs):
+            pass
+
+        def handle_endtag(self, tag):
+            assert self.stack.pop() == tag
+
+    tags = Tags()
+    tags.feed(render(made.body, made.release.certificate, worst=made.audit.worst_units))
+    assert tags.stack == []
+    assert len(tags.ids) == len(set(tags.ids))
+    assert set(tags.named) <= set(tags.ids)
+
+
+def test_the_first_column_of_numbers_is_drawn():
+    cell = {"value": 1.0, "noise": [0.0, 2.0], "sampling": None}
+    assert first_number([{"k": "a", "x": 1, "y": cell}, {"k": "b", "x": cell, "y": cell}]) == "x"
+    assert first_number([{"k": "a"}, {"k": "b"}]) is None
+    assert first_number([]) is None
+
+
+def test_a_label_has_no_intervals_to_draw(made):
+    body = {"answer": [{"answer": "yes"}], "plan": None, "audit": None}
+    drawn = figures(body, made.release.certificate)
+    assert set(drawn) == {"sandwich", "noise", "intervals"}
+    assert (drawn["noise"], drawn["intervals"]) == ("", "")
+    assert drawn["sandwich"].startswith('<svg id="sandwich"')
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1234567, "1,234,567"), (1234567.8, "1.23457e+06"), (12345.678, "12,345.7"), (0.1, "0.1"),
+     (-2.5, "-2.5"), (None, ""), ("lab", "lab"), (True, "True")],
+)  # fmt: skip
+def test_numbers_are_for_people(value, shown):
+    assert number(value) == shown
 
 
 @pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {browser.missing()}")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_report_in_a_real_browser(made, tmp_path, dark):
-    release, body, audit = made
     page = tmp_path / "report.html"
-    page.write_text(render(body, release.certificate, worst=audit.worst_units))
+    page.write_text(render(made.body, made.release.certificate, worst=made.audit.worst_units))
     with browser.chromium(tmp_path / "profile", dark=dark) as driver:
         driver.get(page.as_uri())
         for width in (1280, 390):

@@ -1,13 +1,17 @@
-"""Plans: a price and two errors, right to the digit; and budgets in words."""
+"""Plans: a price and two errors, right to the digit."""
+
+import json
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import rpac
+from rpac._base.sealed import publish
 from rpac.questions import statistics
 from rpac.report import plan as planning
-from rpac.report import wording as words
+from rpac.report import wording
 
 PEOPLE = pd.DataFrame({"id": range(40), "x": np.random.default_rng(2).gamma(2.0, 3.0, 40)})
 SOURCE = rpac.Subsets(PEOPLE, unit="id", worlds=16)
@@ -55,19 +59,77 @@ def test_a_price_is_said_for_one_person_where_half_of_them_are_drawn():
     outputs = rpac.simulate(SOURCE, statistics.mean("x"))
     for budget, after in ((0.1, 72), (rpac.SuccessRate(0.55), 55)):
         made = planning.plan(outputs, budget, "auto-pac")
-        assert made.meaning == words.before_and_after(after / 100)
+        assert made.meaning == wording.before_and_after(after / 100)
     noise = rpac.calibrate(outputs, 0.1, "auto-pac")
     certificate = rpac.certify(outputs, rpac.tabulate(outputs, noise))
     assert certificate.worst_unit_success < 0.72
     assert "any yes-or-no fact" in planning.plan(rpac.Outputs([1.0, 2.0]), 0.1, "auto-pac").meaning
 
 
-def test_words():
-    assert "at most 54 % after" in words.before_and_after(0.54)
-    assert words.character(0.1).startswith("careful")
-    assert words.character(0.2).startswith("moderate")
-    assert words.character(7.0).startswith("very loose")
-    noise = rpac.LatticeNoise(1.0, [-1, 0, 1], [1 / 3] * 3)
-    certificate = rpac.certify(rpac.Outputs([0, 1]), noise)
-    assert "any yes-or-no fact" in words.meaning(certificate)
-    assert words.advice(ValueError()) == ""
+def test_figures_by_hand():
+    """One number, -1 or 3: variance 4, so Auto-PAC adds 4 / (e^(2 nats) - 1) of variance."""
+    outputs = rpac.Outputs([-1.0, 3.0])
+    made = planning.plan(outputs, 0.3, "auto-pac", left=0.2)
+    assert made.nats == 0.3
+    assert made.numbers == [{"number": "answer",
+                             "noise": pytest.approx(2 / math.sqrt(math.expm1(0.6)), rel=1e-6),
+                             "sampling": pytest.approx(2.0, rel=1e-12)}]  # fmt: skip
+    assert made.chosen == pytest.approx(1 / math.sqrt(math.expm1(0.6)), rel=1e-6)
+    assert made.remaining == (0.2, pytest.approx(-0.1))
+    assert [b for b, _ in made.curve] == list(planning.CURVE)
+    for nats, share in made.curve:
+        least = 1 / math.sqrt(math.expm1(2 * nats))
+        # as much as there is to know needs no noise; the rest is met from above
+        assert share == 0.0 if nats >= math.log(2) else least <= share <= 1.001 * least
+
+
+def test_worlds_count_by_their_prior():
+    outputs = rpac.Outputs([[0.0, 1.0], [10.0, 1.5]], weights=[0.8, 0.2])
+    made = planning.plan(outputs, 0.1, "auto-pac")
+    sampling = [row["sampling"] for row in made.numbers]
+    assert sampling == pytest.approx([4.0, 0.2], rel=1e-12)  # |difference| sqrt(0.8 x 0.2)
+    power = sum(row["noise"] ** 2 for row in made.numbers)
+    assert made.chosen == pytest.approx(math.sqrt(power / (16 + 0.04)), rel=1e-9)
+
+
+def test_noise_that_is_known_is_not_sought_again(monkeypatch):
+    outputs = rpac.Outputs([-1.0, 3.0])
+    noise = rpac.GaussianNoise([[0.25]])
+    monkeypatch.setattr(planning, "calibrate", None)  # would fail if it were reached
+    made = planning.plan(outputs, 0.3, noise=noise)
+    assert made.numbers[0]["noise"] == 0.5
+    assert made.chosen == 0.25
+    assert made.remaining is None
+
+
+def test_budgets_of_every_unit_have_a_price():
+    outputs = rpac.Outputs([-1.0, 3.0])
+    for budget, nats in [(rpac.Nats(0.2), 0.2), (rpac.Bits(0.5), 0.5 * math.log(2)),
+                         (rpac.ResidualEntropy(0.6), math.log(2) - 0.6)]:  # fmt: skip
+        assert planning.plan(outputs, budget, "auto-pac").nats == pytest.approx(nats, rel=1e-12)
+
+
+def test_no_warning_where_no_noise_is_needed():
+    made = planning.plan(rpac.Outputs([-1.0, 3.0]), 1.0)  # a warning would be an error here
+    assert (made.numbers[0]["noise"], made.chosen) == (0.0, 0.0)
+
+
+def test_a_plan_is_plain_data():
+    made = planning.plan(rpac.Outputs(np.eye(3)), 0.2, "auto-pac", left=1.0)
+    body = json.loads(publish(made.to_dict()))
+    assert set(body) == {"nats", "meaning", "numbers", "curve", "chosen", "remaining"}
+    assert [row["number"] for row in body["numbers"]] == ["number 1", "number 2", "number 3"]
+    assert body["remaining"] == [1.0, 0.8]
+    assert body["curve"][3] == [0.1, pytest.approx(made.curve[3][1])]
+
+
+def test_a_query_knows_its_answer_on_the_whole_table():
+    db = rpac.Database({"people": PEOPLE}, "id", worlds=8)
+    query = db.query("SELECT sum(x) AS total, count(*) AS n FROM people")
+    outputs = rpac.simulate(db.source, query)
+    assert planning.names(outputs) == ["total", "n"]
+    full = planning.full_answer(db.source, query)
+    assert full == pytest.approx([PEOPLE.x.sum(), 40])
+    made = planning.plan(outputs, 0.2, "auto-pac", full=full)
+    assert [row["number"] for row in made.numbers] == ["total", "n"]
+    assert made.numbers[1]["sampling"] == 0.0  # every half-sample stands for all forty

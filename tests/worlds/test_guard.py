@@ -111,9 +111,7 @@ def test_a_guard_that_leaks_would_be_seen(monkeypatch):
 
     face = [long_run.response(leak, secret, guard=False) for secret in (0, 3)]
     assert face[0] == face[1]  # all worlds run, in either case
-    monkeypatch.setattr(
-        "rpac.release._drawn", lambda outputs, law, given: outputs.codes(law)[print(given) or 0]
-    )
+    monkeypatch.setattr("rpac.release.release.draw_among", lambda weights, given: print(given) or 0)
     face = [long_run.response(leak, secret) for secret in (0, 3)]
     assert face[0] != face[1]
 
@@ -126,9 +124,9 @@ def test_a_fresh_draw_is_silent(capfd, caplog):
         logging.getLogger("m").error("secret %s", x)
         return x
 
-    outputs = rpac.Outputs(np.linspace(-1, 1, 100))
-    outputs.clip, outputs.form = (np.array([-4.0]), np.array([4.0])), rpac.simulate(
-        rpac.Worlds([1.0, 2.0]), lambda x: x).form  # fmt: skip
+    form = rpac.simulate(rpac.Worlds([1.0, 2.0]), lambda x: x).form
+    clip = np.array([-4.0]), np.array([4.0])
+    outputs = rpac.Outputs(np.linspace(-1, 1, 100), clip=clip, form=form)
     answer_on_fresh_draw(source, loud, outputs)
     assert capfd.readouterr() == ("", "")
     assert caplog.text == ""

@@ -4,6 +4,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpac
@@ -74,3 +75,64 @@ def test_digest_tells_values_weights_and_kinds_apart():
 def test_refusals(call, message):
     with pytest.raises(rpac.InputError, match=message):
         call()
+
+
+def test_outputs_are_complete_when_made_and_stay_so():
+    mine = np.arange(6.0).reshape(3, 2)
+    outputs = rpac.Outputs(mine, masks=np.eye(3, dtype=bool), statement="which one")
+    mine[0] = 99.0
+    assert outputs.values[0].tolist() == [0.0, 1.0]
+    for name in ("values", "weights", "masks", "clip", "form", "statement", "exact", "kind"):
+        with pytest.raises(rpac.InputError, match=f"stays as it was made; got a new `{name}`"):
+            setattr(outputs, name, None)
+    with pytest.raises(ValueError, match="read-only"):
+        outputs.values[0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        outputs.weights[0] = 1.0
+
+
+def test_another_prior_or_statement_is_another_object():
+    outputs = rpac.Outputs([[0.0], [1.0], [5.0]])
+    outputs.digest, outputs.spread  # noqa: B018  (worked out once)
+    other = outputs.under([0.5, 0.25, 0.25])
+    assert other.digest != outputs.digest
+    assert other.spread == pytest.approx([4.25])
+    assert outputs.weights.tolist() == [1 / 3] * 3
+    said = outputs.stating("something else")
+    assert (said.statement, said.digest) == ("something else", outputs.digest)
+    assert outputs.statement == "which of 3 worlds was drawn"
+    with pytest.raises(rpac.InputError, match="Expected 3 weights"):
+        outputs.under([0.5, 0.5])
+
+
+def test_draws_are_clipped_and_halved():
+    low, high = np.array([0.0]), np.array([4.0])
+    outputs = rpac.Outputs(np.arange(10.0), clip=(low, high))
+    assert not outputs.exact
+    assert outputs.entropy is None
+    assert outputs.center.tolist() == [2.0]
+    assert outputs.values.max() == 4.0
+    assert outputs.planning.values[:, 0].tolist() == [0, 1, 2, 3, 4]
+    assert outputs.planning.planning is not None
+    assert outputs.planning.planning.values.shape == (5, 1)  # a half is not halved again
+    assert outputs.judging[:, 0].tolist() == [4.0] * 5
+    finite = rpac.Outputs(np.arange(4.0))
+    assert finite.planning is finite
+
+
+def test_worlds_are_encoded_once_for_a_law():
+    outputs = rpac.Outputs(np.random.default_rng(0).normal(size=(8, 2)))
+    one, two = (rpac.tabulate(outputs, rpac.GaussianNoise(s * np.eye(2))) for s in (1.0, 2.0))
+    first = outputs.codes(one)
+    assert outputs.codes(one) is first
+    assert outputs.codes(two) is not first
+    assert (outputs.codes(one) == first).all()
+    assert outputs.under(np.full(8, 1 / 8)).codes(one) is outputs.codes(one)
+
+
+def test_the_scale_is_that_of_the_answer():
+    assert rpac.Outputs([[0.0, 1.0], [2.0, 3.0]]).scale.tolist() == [1.0, 1.0]
+    frame = pd.DataFrame({"id": range(40), "pay": np.arange(40.0)})
+    source = rpac.Subsets(frame, unit="id", worlds=8)
+    total = rpac.simulate(source, rpac.statistics.sum("pay"))
+    assert total.scale.tolist() == [2.0]  # of all units, not of half of them

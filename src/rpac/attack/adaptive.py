@@ -1,7 +1,7 @@
 """The adaptive analyst: chooses every question by what the answers so far have told.
 
-Noise calibrated to the prior does not hold against him: where his posterior spreads wider than the
-prior did, the same noise tells more than was booked.
+Noise calibrated to the prior does not hold against them: where their posterior spreads wider than
+the prior did, the same noise tells more than was booked.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class AdaptiveAnalyst(Attack):
         questions: (outputs, noise) of each question, on the same worlds with the same prior.
         budget: What the books say all answers leak together, in nats: the claim under attack.
         rounds: How many questions are asked.
-        strategy: "greedy" asks where his posterior spreads widest against the noise, "top-2" for
-            what best tells the two likeliest worlds apart, "random" any.
+        strategy: "greedy" asks where their posterior spreads widest against the noise, "top-2"
+            for what best tells the two likeliest worlds apart, "random" any.
         games: Transcripts.
     """
 
@@ -47,7 +47,7 @@ class AdaptiveAnalyst(Attack):
         if not len(questions) or strategy not in ("greedy", "top-2", "random"):
             raise refuse(
                 "questions, and a strategy greedy, top-2 or random",
-                f"{len(questions)} and {strategy!r}",
+                f"{len(questions)} questions and {strategy!r}",
                 "Give both.",
             )
         self._games = [Game(outputs, noise) for outputs, noise in questions]
@@ -57,7 +57,7 @@ class AdaptiveAnalyst(Attack):
             if not same or not {"density", "numbers"} <= game.has:
                 raise refuse(
                     "numeric questions on one prior, with noise of known density",
-                    repr(game.outputs),
+                    f"{game.outputs!r} with {game.noise!r}",
                     "Leave it out.",
                 )
         self.budget, self.strategy = float(budget), strategy
@@ -97,7 +97,9 @@ class AdaptiveAnalyst(Attack):
                 [post @ np.square(z).sum(axis=1) - np.square(post @ z).sum(axis=1) for z in points],
                 axis=1,
             )
-        chosen = np.where(asked, -np.inf, value).argmax(axis=1)
+        # Symmetric questions tie, and the last bit, which is the machine's, must not choose.
+        top = np.maximum(value.max(axis=1, keepdims=True), 1e-300)
+        chosen = np.where(asked, -np.inf, np.round(value / top, 9)).argmax(axis=1)
         asked[np.arange(len(asked)), chosen] = True
         return np.asarray(chosen)
 

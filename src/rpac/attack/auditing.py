@@ -206,7 +206,7 @@ def _parts(subject: Any) -> tuple[Any, Any, Certificate | None]:
     if subject.sealed is None:
         raise refuse(
             "a release with its sealed worlds and noise law",
-            "a value and its certificate alone",
+            f"{type(subject).__name__} with sealed=None",
             "Audit (outputs, noise) of the same mechanism with certificate=release.certificate; "
             "on scores of your own `rpac.attack.lira` and `rpac.attack.one_run` still apply.",
         )
@@ -226,11 +226,11 @@ def _choose(
         name, text = next(iter(lacks.items()))
         raise refuse(
             f"what the attack `{name}` needs: {text}",
-            "a game without it",
+            f"{game!r} without it",
             f"Supply it; these still apply: {', '.join(applies)}.",
         )
     if not wanted:
-        raise refuse("at least one attack", "none", f"Choose among {', '.join(ATTACKS)}.")
+        raise refuse("at least one attack", repr(attacks), f"Choose among {', '.join(ATTACKS)}.")
     return [a for a in wanted if a.name not in lacks], lacks
 
 

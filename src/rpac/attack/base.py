@@ -32,7 +32,7 @@ _PICKING = 2_000
 _MOST_NUMBERS = 1 << 27
 MISSING = {
     "density": "the noise's log density (pass a noise, a covariance or (sampler, log_density))",
-    "masks": "who is in which world (simulate a Subsets, or pass masks=, (worlds, units), to Outputs)",
+    "masks": "who is in which world (simulate a Subsets, or pass Outputs masks=, (worlds, units))",
     "numbers": "numeric outputs (labels have no digits, no scale and no spread)",
 }
 """What an attack may need, and how to supply it."""
@@ -66,6 +66,11 @@ class Sampler:
         self.sample = sample
         if log_density is not None:
             self.log_density = log_density
+
+    def __repr__(self) -> str:
+        name = getattr(self.sample, "__name__", type(self.sample).__name__)
+        known = "known" if hasattr(self, "log_density") else "unknown"
+        return f"Sampler({name}, density {known})"
 
 
 def as_law(noise: Any) -> Any:
@@ -106,20 +111,26 @@ class Game:
         self.outputs = outputs
         self.noise = tabulate(outputs, law) if isinstance(law, LatticeNoise) else law
         if self.noise is None and released is None:
-            raise refuse("a noise, or a release function", "neither", "Pass `released=`.")
+            raise refuse("a noise, or a release function", "None for both", "Pass `released=`.")
         dim = getattr(self.noise, "dim", outputs.dim)
         channel = isinstance(law, Law) and not isinstance(law, Noise)
         if dim != outputs.dim or channel != (outputs.kind == "label"):
-            raise refuse(f"noise that fits {outputs!r}", repr(noise), "Match the two.")
+            raise refuse(f"noise that fits {outputs!r}", repr(self.noise), "Match the two.")
         self.honest = released is None
         self._released = released
 
     @property
     def has(self) -> frozenset[str]:
         """What this game supplies, of the keys of `MISSING`."""
-        found = {"density": hasattr(self.noise, "log_density"), "masks": self.outputs.masks is not None,
-                 "numbers": self.outputs.kind != "label"}  # fmt: skip
+        found = {
+            "density": hasattr(self.noise, "log_density"),
+            "masks": self.outputs.masks is not None,
+            "numbers": self.outputs.kind != "label",
+        }
         return frozenset(key for key, there in found.items() if there)
+
+    def __repr__(self) -> str:
+        return f"Game({self.outputs!r}, {self.noise!r})"
 
     @property
     def masks(self) -> Bools:
@@ -141,12 +152,12 @@ class Game:
         return Games(worlds, self.answer(worlds, rng))
 
     def _recorded(self, worlds: Any, released: Any) -> Games:
-        drawn = array(worlds, "worlds", 1).astype(np.int64)
-        if (drawn != np.asarray(worlds)).any() or not 0 <= drawn.min() <= drawn.max() < len(
-            self.outputs.weights
-        ):
-            raise refuse("indices of worlds", f"{drawn.min()} to {drawn.max()}", "Count from 0.")
-        return Games(drawn, self._table(released, len(drawn)))
+        given, m = array(worlds, "worlds", 1), len(self.outputs.weights)
+        whole = (given == np.rint(given)).all()
+        if not whole or not 0 <= given.min() <= given.max() < m:
+            got = f"{given.min():g} to {given.max():g}" + ("" if whole else ", with fractions")
+            raise refuse(f"whole indices of {m} worlds", got, "Count from 0.")
+        return Games(given.astype(np.int64), self._table(released, given.size))
 
     def _table(self, released: Any, n: int) -> Floats:
         values = np.asarray(released, np.float64)
@@ -205,7 +216,8 @@ class Play:
                 found.append(FittedLaw(game.outputs, game.noise, worlds=seen.worlds,
                                        released=seen.released, by_world=by_world))  # fmt: skip
         if not found:
-            raise refuse("releases that are numbers", "failures", "Run the attack `failure` alone.")
+            got = f"too many failures in {len(self.study)} study games"
+            raise refuse("releases that are numbers", got, "Run the attack `failure` alone.")
         if not plain.all():
             drawn, failed = (np.bincount(w, minlength=len(self.weights)) for w in
                              (self.study.worlds, self.study.worlds[~plain]))  # fmt: skip

@@ -69,7 +69,8 @@ def roc(scores: Floats, inside: Any, study: Floats, delta: float) -> Roc:
     """
     inside = np.asarray(inside, bool)
     if not inside.any() or inside.all() or not len(study):
-        raise refuse("members and non-members", "one of them only", "Play more games.")
+        got = f"{inside.sum()} members of {inside.size}, and {len(study)} study scores"
+        raise refuse("members, non-members and study scores", got, "Play more games.")
     cuts = np.quantile(study, 1.0 - np.array(RATES))
     parts = []
     for chosen in (scores[~inside], scores[inside]):
@@ -144,7 +145,8 @@ def secret_units(play: Play) -> Ints:
     times = play.game.masks[play.study.worlds].sum(axis=0)
     found = np.flatnonzero((times > 2) & (times < len(play.study) - 2))
     if not found.size:
-        raise refuse("games with and without some unit", "too few", "Play more games.")
+        got = f"too few in {len(play.study)} study games"
+        raise refuse("games with and without some unit", got, "Play more games.")
     return found
 
 
@@ -152,12 +154,12 @@ def secret_units(play: Play) -> Ints:
 class Informed(Attack):
     """Membership to somebody who already knows who else is in the drawn world.
 
-    The nats hold against him too: given what he knows, the release tells no more of the world than
-    the bound. His *success* is not bounded by it, because his blind guess is better than 1/2.
+    The nats hold against them too: given what they know, the release tells no more of the world
+    than the bound. Their *success* is not bounded by it: their blind guess is better than 1/2.
 
     Args:
-        known: How many units he knows (the first ones), or which.
-        unit: Whose membership he asks for; by default the first that he does not know.
+        known: How many units they know (the first ones), or which.
+        unit: Whose membership they ask for; by default the first that they do not know.
     """
 
     name = "informed"
@@ -168,15 +170,15 @@ class Informed(Attack):
         self.unit = unit
 
     def run(self, play: Play, delta: float) -> Finding:
-        """Return the nats on the world given what he knows, with his success before and after."""
+        """Return the nats on the world given what they know, and their success before and after."""
         masks, p, games = play.game.masks, play.weights, play.judge
         others = [u for u in range(masks.shape[1]) if u not in self.known]
         unit = self.unit if self.unit is not None else next(iter(others), None)
         if unit not in others or not set(self.known) <= set(range(masks.shape[1])):
             raise refuse(
                 f"known units below {masks.shape[1]}, and another to ask for",
-                f"{self.known} and {self.unit}",
-                "Let him know fewer.",
+                f"{self.known} and unit={self.unit}",
+                "Let them know fewer.",
             )
         groups = np.unique(masks[:, self.known], axis=0, return_inverse=True)[1].ravel()
         mass = np.bincount(groups, p)
@@ -193,8 +195,8 @@ class Informed(Attack):
         least = float((p / mass[groups]).min())
         return nats_finding(
             self.name, gains, min(least, 0.5), delta,
-            note=f"knowing {len(self.known)} units he is right on unit {unit} {blind:.1%} of the "
-            f"time before, {right.mean():.1%} after (his prior is not covered)",
+            note=f"knowing {len(self.known)} units they are right on unit {unit} {blind:.1%} of "
+            f"the time before, {right.mean():.1%} after (their prior is not covered)",
             detail={"before": blind, "after": float(right.mean()), "worlds_left": 1 / least,
                     "after_limits": tuple(map(float, after))},
         )  # fmt: skip

@@ -18,7 +18,6 @@ from rpac.certificate.references import blocks
 from rpac.certificate.sampled import FLOOR
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
-from rpac.noise.label import LabelChannel
 from rpac.worlds.outputs import Outputs
 
 _MOST_AXES = 16
@@ -43,7 +42,7 @@ class DeclaredLaw(Decoder):
 
     Args:
         outputs: Finite worlds.
-        noise: Anything with `log_density`, or a `LabelChannel`.
+        noise: Anything with `log_density`; for labels a law that can be released.
     """
 
     name = "declared law"
@@ -57,10 +56,10 @@ class DeclaredLaw(Decoder):
 
 
 def _declared(outputs: Outputs, noise: Any) -> Callable[[Floats], Floats]:
-    if isinstance(noise, LabelChannel):
-        with np.errstate(divide="ignore"):
-            rows = np.log(noise.matrix)[outputs.values[:, 0].astype(int)]
-        return lambda y: rows.T[y[:, 0].astype(int)]
+    if outputs.kind == "label":
+        codes, names = outputs.codes(noise), range(len(outputs.labels))
+        rows = np.stack([noise.log_likelihood(codes, np.array([name])) for name in names])
+        return lambda y: rows[y[:, 0].astype(np.int64)]
     if isinstance(noise, GaussianNoise) or (isinstance(noise, GridNoise) and noise.gaussian):
         center, matrix = noise_axes(outputs, noise)
         points = (released_points(outputs, noise) - center) @ matrix
@@ -203,7 +202,8 @@ def gain_range(prior: float) -> tuple[float, float]:
 def world_gains(decoder: Decoder, weights: Floats, worlds: Ints, released: Floats) -> Floats:
     """Return the log gain on the true world of each game, (n,)."""
     if len(worlds) != len(released):
-        raise refuse("one release for each world", len(released), "Give equal lengths.")
+        got = f"{len(released)} for {len(worlds)}"
+        raise refuse("one release for each world", got, "Give equal lengths.")
     out = np.empty(len(worlds))
     for rows, post in posteriors(decoder, weights, released):
         own = worlds[rows]

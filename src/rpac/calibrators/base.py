@@ -22,3 +22,8 @@ class Calibrator(ABC):
     def along(self, outputs: Outputs, budgets: Sequence[float]) -> list[Law]:
         """Return the noise at each of increasing budgets; override it to share work."""
         return [self.propose(outputs, nats) for nats in budgets]
+
+
+def single_count(outputs: Outputs) -> bool:
+    """Tell whether each output is one count: noise then keeps to the lattice of whole numbers."""
+    return outputs.kind == "count" and outputs.dim == 1

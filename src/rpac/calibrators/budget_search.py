@@ -159,6 +159,18 @@ def meet_tightly(
     return near + meet(lambda t: gap(near + t), tolerance * nats, width=1e-3, slope=slope)
 
 
+def meet_gaussian(outputs: Outputs, shape: GaussianNoise, nats: float, seed: int) -> GaussianNoise:
+    """Return the shape, scaled up or down until a certificate will say the budget."""
+    if outputs.exact:
+        t = meet_tightly(outputs, shape, nats, seed, slope=min(nats, 0.5 * shape.variances.size))
+        return shape.scaled(math.exp(t))
+
+    def gap(t: float) -> float:
+        return proved_bound(outputs, shape.scaled(math.exp(t))) - nats
+
+    return shape.scaled(math.exp(meet(gap, 1e-3 * nats, slope=nats)))
+
+
 def meet(
     gap: Callable[[float], float],
     tolerance: float,

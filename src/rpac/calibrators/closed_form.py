@@ -20,7 +20,9 @@ from rpac.worlds.outputs import Outputs
 def principal(outputs: Outputs) -> tuple[Floats, Floats]:
     """Return (basis, variances), (d, r) and (r,): the directions in which outputs differ."""
     if outputs.kind == "label":
-        raise refuse("numeric outputs", "labels", 'Use method="equilibrium", made for labels too.')
+        raise refuse(
+            "numeric outputs", repr(outputs), 'Use method="equilibrium", made for labels too.'
+        )
     plan = outputs.planning
     shifted = (plan.values - plan.weights @ plan.values) * np.sqrt(plan.weights)[:, None]
     rows, scales = _right_vectors(shifted)
@@ -28,10 +30,22 @@ def principal(outputs: Outputs) -> tuple[Floats, Floats]:
     if not keep.any():
         raise refuse(
             "outputs that differ between worlds",
-            "the same output in all",
+            f"the same output in all {len(plan.values)}",
             "Publish it: it says nothing about which world was drawn.",
         )
     return rows[keep].T, np.square(scales[keep])
+
+
+def orthonormal(basis: Any, dim: int) -> Floats:
+    """Return a basis of one's own, (d, r), checked to have orthonormal columns."""
+    given = array(basis, "basis", 2)
+    if given.shape[0] != dim or not np.allclose(given.T @ given, np.eye(given.shape[1])):
+        raise refuse(
+            f"orthonormal columns of length {dim}",
+            f"{str(given.tolist())[:80]} of shape {given.shape}",
+            "Use numpy.linalg.qr.",
+        )
+    return given
 
 
 def _right_vectors(shifted: Floats) -> tuple[Floats, Floats]:
@@ -185,7 +199,7 @@ class EfficientPAC(Calibrator):
         if self.basis is None:
             basis = principal(outputs)[0]
         else:
-            basis = array(self.basis, "basis", 2)
+            basis = orthonormal(self.basis, outputs.dim)
             principal(outputs)  # the same refusals of labels and constants
         plan = outputs.planning
         along = plan.values @ basis

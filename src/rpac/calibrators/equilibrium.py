@@ -17,7 +17,7 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.entropy import entropy
 from rpac._base.types import Floats
-from rpac.calibrators.base import Calibrator
+from rpac.calibrators.base import Calibrator, single_count
 from rpac.calibrators.budget_search import meet_tightly
 from rpac.calibrators.closed_form import AutoPAC, principal
 from rpac.calibrators.covariance import GaussianSearch
@@ -89,7 +89,7 @@ class Equilibrium(Calibrator):
         if spectrum.size != 1:
             raise refuse(
                 "outputs that differ in one direction for a lattice",
-                spectrum.size,
+                f"{spectrum.size}",
                 'Use family="product".',
             )
         baseline = AutoPAC().propose(outputs, nats)
@@ -105,7 +105,7 @@ class Equilibrium(Calibrator):
         self, outputs: Outputs, nats: float, basis: Floats, scale: float
     ) -> GridNoise | None:
         """Return the best law on a lattice fine enough to resolve it; None if that is too large."""
-        whole = outputs.kind == "count" and outputs.dim == 1
+        whole = single_count(outputs)
         center = np.zeros(1) if whole else outputs.center
         direction = np.eye(1) if whole else basis
         along = ((outputs.values - center) @ direction)[:, 0]

@@ -97,12 +97,6 @@ class LatticeGame:
                     break
         return log_q, mi
 
-    def kkt(self, log_q: Floats, mu: float) -> float:
-        """Return the spread of K + mu (log q - E log w) where q has mass: 0 at the optimum."""
-        gradient = mu * self.response(log_q, mu)[1]
-        held = gradient[np.exp(log_q) > 1e-9]
-        return float(np.ptp(held))
-
 
 def _normalised(log_q: Floats) -> Floats:
     shifted = np.maximum(log_q - log_q.max(), -700.0)

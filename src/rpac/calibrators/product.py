@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from rpac._base.checks import array, refuse
+from rpac._base.checks import refuse
 from rpac._base.entropy import entropy
 from rpac._base.types import Floats
+from rpac.calibrators.base import single_count
 from rpac.calibrators.budget_search import DELTA, expected_interval, meet
-from rpac.calibrators.closed_form import auto_pac_variances, principal
+from rpac.calibrators.closed_form import auto_pac_variances, orthonormal, principal
 from rpac.calibrators.lattice import LatticeGame, gaussian_start
 from rpac.calibrators.utility import Utility
 from rpac.certificate.atoms import distinct
@@ -32,24 +33,15 @@ _HALF = 120
 
 def public_basis(outputs: Outputs, basis: Any) -> Floats:
     """Return (d, r) orthonormal axes: "principal", "independent", or a matrix of one's own."""
-    axes, spectrum = principal(outputs)
-    if isinstance(basis, str):
-        if basis == "principal":
-            return axes
-        if basis == "independent":
-            return np.asarray(
-                axes
-                @ independent_rotation((outputs.values - outputs.center) @ axes, outputs.weights)
-            )
-        raise refuse('basis "principal", "independent" or a matrix', repr(basis), "Choose one.")
-    given = array(basis, "basis", 2)
-    if given.shape[0] != outputs.dim or not np.allclose(given.T @ given, np.eye(given.shape[1])):
-        raise refuse(
-            f"orthonormal columns of length {outputs.dim}",
-            f"shape {given.shape}",
-            "Use numpy.linalg.qr.",
-        )
-    return given
+    axes, _ = principal(outputs)
+    if not isinstance(basis, str):
+        return orthonormal(basis, outputs.dim)
+    if basis == "principal":
+        return axes
+    if basis == "independent":
+        along = (outputs.values - outputs.center) @ axes
+        return np.asarray(axes @ independent_rotation(along, outputs.weights))
+    raise refuse('basis "principal", "independent" or a matrix', repr(basis), "Choose one.")
 
 
 def independent_rotation(points: Floats, weights: Floats) -> Floats:
@@ -146,7 +138,7 @@ def meet_table(outputs: Outputs, law: GridNoise, nats: float, seed: int) -> Grid
     """
 
     def at(t: float) -> GridNoise:
-        whole = outputs.kind == "count" and outputs.dim == 1
+        whole = single_count(outputs)
         if t <= 0 and not whole:
             axes = tuple(
                 LatticeNoise(a.step * math.exp(t / 2), a.offsets, a.weights) for a in law.axes

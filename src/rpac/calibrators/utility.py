@@ -56,7 +56,7 @@ class Weighted(Utility):
         if least < -1e-12 * np.abs(w).max() or not w.any() or not np.allclose(w, w.T):
             raise refuse(
                 "a symmetric, non-negative, non-zero `matrix`",
-                f"shape {w.shape}",
+                f"{str(w.tolist())[:80]} of shape {w.shape}",
                 "A cost must be convex.",
             )
 
@@ -104,7 +104,7 @@ class Smooth(Utility):
         if found.shape != (len(noise),) or not np.isfinite(found).all():
             raise refuse(
                 "one finite cost for each noise",
-                f"shape {found.shape}",
+                f"shape {found.shape} for {len(noise)}, {np.isfinite(found).sum()} of them finite",
                 "Return K of shape (n,), without NaN or infinity.",
             )
         return found
@@ -119,7 +119,10 @@ class Smooth(Utility):
         inverse = np.linalg.inv(factor)
         w = 0.5 * inverse.T @ whitened @ inverse
         if np.linalg.eigvalsh(w)[0] <= 0:
-            raise refuse("a convex cost", "one that falls in some direction", "Penalise all noise.")
+            name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+            raise refuse(
+                "a convex cost", f"{name}, which falls in some direction", "Penalise all noise."
+            )
         return np.asarray(w)
 
 

@@ -15,7 +15,7 @@ from rpac._base.types import Json
 from rpac.advantage import nats_to_success
 from rpac.errors import CertificateError
 
-SCHEMA = "rpac-certificate/1"
+SCHEMA = "rpac-certificate/2"
 ADVERSARY = (
     "knows every world, the mechanism, the noise law and all earlier releases; "
     "computationally unbounded"

@@ -5,41 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rpac._base.checks import refuse
-from rpac._base.text import columns
+from rpac._base.sealed import publish
+from rpac._base.text import aligned, at_most, columns
 from rpac._base.types import Json
 from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
 from rpac.certificate.certificate import Certificate
-from rpac.cli.question import Ask, prepare
+from rpac.cli.options import (
+    Accounting,
+    Attacking,
+    Comparing,
+    Question,
+    Reading,
+    Releasing,
+    Rendering,
+)
+from rpac.cli.question import Ask, known_method, prepare
+from rpac.errors import RpacError
 from rpac.front.compare import COLUMNS as COMPARED
 from rpac.front.compare import compare as side_by_side
-from rpac.front.methods import METHODS, calibrate
+from rpac.front.methods import calibrate
 from rpac.front.privatize import privatize
+from rpac.ledger.ledger import Ledger
 from rpac.noise.grid import tabulate
 from rpac.release.answer import Release
 from rpac.report import plan as planning
 from rpac.report import record as records
 from rpac.report import wording
+from rpac.report.page import render
 from rpac.worlds.run import simulate
-
-if TYPE_CHECKING:
-    from rpac.cli.options import (
-        Attacking,
-        Books,
-        Comparing,
-        Question,
-        Reading,
-        Releasing,
-        Rendering,
-    )
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a command found; `finish` does the rest, and returns the data, once that is safe."""
+    """What a command found.
+
+    Attributes:
+        text: For people.
+        body: For programs: plain data.
+        code: The exit code.
+        finish: What is left to do once the text is shown; returns the body, complete.
+    """
 
     text: str
     body: Any
@@ -49,12 +58,12 @@ class Result:
 
 def plan(given: Question) -> Result:
     """Return price and errors."""
-    ask = prepare(given, books="old")
+    ask = prepare(given, ledger="old")
     made = _planned(ask)
     lines = [
         f"question   {ask.text}",
         f"secret     which half of {ask.about['units']} {ask.unit} is in the sample",
-        f"price      at most {made.nats:.6g} nats: {wording.character(made.nats)}",
+        f"price      at most {at_most(made.nats)} nats: {wording.character(made.nats)}",
         f"meaning    {made.meaning}",
         "",
         columns(
@@ -87,7 +96,7 @@ def _planned(ask: Ask, made: Release | None = None) -> planning.Plan:
 
 def _left(remaining: tuple[float, float] | None) -> list[str]:
     if remaining is None:
-        return ["", "no books: pass --ledger to keep account of what is spent"]
+        return ["", "No ledger: spending is not recorded; pass --ledger"]
     before, after = remaining
     if after < 0:
         return ["", f"does not fit: {before:.6g} nats are left. Ask for less with --budget."]
@@ -96,41 +105,53 @@ def _left(remaining: tuple[float, float] | None) -> list[str]:
 
 def release(given: Releasing) -> Result:
     """Release one answer; its record and reports are written once it has been shown."""
-    files = [given.out, given.report, given.sealed_report]
-    for file in filter(None, files):
-        _writable(file)
-    ask = prepare(given, books="any")
+    for file in _files(given):
+        _writable(file, "Nothing was charged.")
+    ask = prepare(given, ledger="any")
     made = privatize(
         ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
     )
-    left = ask.left
-    bare = records.record(made, ask.text, about=ask.about, remaining=left)
-
-    def finish() -> Json:
-        found = _attacked(made) if given.audit or given.sealed_report else None
-        planned = _planned(ask, made).to_dict() if any(files) else None
-        body = records.record(
-            made, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
-        )
-        if ask.ledger is not None:
-            records.book(body, ask.ledger)
-        _write(given, body, made, [] if found is None else ask.named(found.worst_units))
-        return body
-
-    lines = [
-        _answer_text(bare["answer"]),
-        "",
-        bare["meaning"],
-        "",
-        str(made.certificate),
-        *([f"{'booked':>19}  {made.receipt}"] if made.receipt else []),
-        f"{'left':>19}  {left:.6g} nats" if left is not None else "no books were kept",
-    ]
-    return Result("\n".join(lines), bare, finish=finish)
+    told, left = records.said(made), _now_left(ask)
+    lines = made.certificate.lines()
+    if made.receipt is not None:
+        lines.append(("booked", str(made.receipt)))
+    if left is not None:
+        lines.append(("left", f"{left:.6g} nats"))
+    text = [_answer_text(told["answer"]), "", told["meaning"], "", aligned(lines)]
+    if made.receipt is None:
+        text.append("no ledger: spending was not recorded")
+    return Result(
+        "\n".join(text),
+        {"question": ask.text} | told | {"remaining": left},
+        finish=lambda: _finish(given, ask, made, told, left),
+    )
 
 
-def _writable(file: Path) -> None:
-    """Refuse a path that cannot be written, while nothing is charged yet."""
+def _finish(given: Releasing, ask: Ask, made: Release, told: Json, left: float | None) -> Json:
+    """Complete the record of a release, seal it in the ledger, write what was asked for."""
+    found = _attacked(made) if given.audit or given.sealed_report else None
+    planned = _planned(ask, made).to_dict() if _files(given) else None
+    body = records.record(
+        told, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
+    )
+    if ask.ledger is not None:
+        records.seal(body, ask.ledger)
+    if given.out:
+        records.save(body, given.out)
+    if given.report:
+        _write(given.report, render(body, made.certificate))
+    if given.sealed_report:
+        worst = [] if found is None else ask.named(found.worst_units)
+        _write(given.sealed_report, render(body, made.certificate, worst=worst))
+    return body
+
+
+def _files(given: Releasing) -> list[Path]:
+    return [file for file in (given.out, given.report, given.sealed_report) if file is not None]
+
+
+def _writable(file: Path, move: str) -> None:
+    """Refuse a path that cannot be written, before anything is done."""
     new = not file.exists()
     try:
         with file.open("ab"):
@@ -138,26 +159,25 @@ def _writable(file: Path) -> None:
         if new:
             file.unlink()
     except OSError as error:
-        raise refuse(
-            f"a path for {file.name!r} that can be written", error.strerror, "Nothing was charged."
-        ) from None
+        got = f"{file.name!r}: {error.strerror}"
+        raise refuse("a path that can be written", got, move) from None
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+
+
+def _now_left(ask: Ask) -> float | None:
+    """Return what is left; None where the ledger does not say: the answer is shown all the same."""
+    try:
+        return ask.left
+    except RpacError:
+        return None
 
 
 def _attacked(made: Release) -> Audit | None:
     """Attack a fresh release; a retry has no sealed part left to attack."""
     return None if made.sealed is None else attack(made)
-
-
-def _write(given: Releasing, body: Json, made: Release, worst: list[Json]) -> None:
-    from rpac.report.page import render
-
-    if given.out:
-        records.save(body, given.out)
-    if given.report:
-        Path(given.report).write_text(render(body, made.certificate), encoding="utf-8")
-    if given.sealed_report:
-        text = render(body, made.certificate, worst=worst)
-        Path(given.sealed_report).write_text(text, encoding="utf-8")
 
 
 def _answer_text(rows: list[Json]) -> str:
@@ -186,7 +206,7 @@ def _number(value: Any) -> str:
 
 def audit(given: Attacking) -> Result:
     """Attack what a release of this question would be."""
-    ask = prepare(given, books="none")
+    ask = prepare(given, ledger="none")
     outputs = simulate(ask.source, ask.mechanism)
     noise = calibrate(outputs, ask.budget, ask.method)
     law = tabulate(outputs, noise)
@@ -199,11 +219,10 @@ def audit(given: Attacking) -> Result:
 
 def compare(given: Comparing) -> Result:
     """Compare methods along budgets."""
-    ask = prepare(given, books="none")
+    ask = prepare(given, ledger="none")
     methods = [name.strip() for name in given.methods.split(",") if name.strip()]
-    unknown = [name for name in methods if name not in METHODS]
-    if unknown:
-        raise refuse("known --methods", repr(unknown[0]), f"Known: {', '.join(METHODS)}.")
+    for name in methods:
+        known_method(name, "known --methods")
     try:
         budgets = [float(text) for text in given.budgets.split(",")]
     except ValueError:
@@ -211,7 +230,6 @@ def compare(given: Comparing) -> Result:
     table = side_by_side(simulate(ask.source, ask.mechanism), budgets, methods)
     names = [name for name in COMPARED if name not in {"utility", "priv", "util"}]
     rows = [{name: records.plain(row[name]) for name in names} for row in table.rows]
-    rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]
     return Result(columns(names, [row.values() for row in rows]), rows)
 
 
@@ -229,48 +247,40 @@ def verify(given: Reading) -> Result:
     body, made = records.load(file)
     checked = ["record and certificate fit their own checksums, which anybody can recompute"]
     if given.ledger is not None:
-        from rpac.ledger.ledger import Ledger
-
         records.match(body, Ledger(given.ledger))
-        checked.append("receipt in the books, with this certificate and this very record")
+        checked.append("receipt in the ledger, with this certificate and this very record")
     elif body["receipt"]:
-        checked.append("not compared with the books: pass --ledger")
+        checked.append("not compared with a ledger: pass --ledger")
     else:
-        checked.append("no books were kept: nothing else to compare it with")
+        checked.append("no ledger: spending was not recorded, nothing else to compare it with")
     return Result("\n".join(checked) + f"\n\n{made}", {"checked": checked})
 
 
 def _verify_ledger(where: str) -> Result:
-    from rpac.ledger.ledger import Ledger
-
     last = Ledger(where).verify()
     text = f"The ledger is whole: {last + 1} entries, hashes, balances and caps fit."
     return Result(text, {"entries": last + 1, "ledger": "whole"})
 
 
-def ledger(given: Books) -> Result:
-    """Show books, set caps, export."""
-    from rpac.ledger.ledger import Ledger
-
+def ledger(given: Accounting) -> Result:
+    """Show a ledger, set caps, export."""
+    if given.export is not None:
+        _writable(given.export, "Nothing was done.")
     new = "://" not in given.ledger and not Path(given.ledger).exists()
     if new and (given.cap is None or (given.dataset, given.analyst) != (None, None)):
         raise refuse("a ledger that exists", repr(Path(given.ledger).name), "Make it with --cap 1.")
-    books = Ledger(given.ledger, given.cap if new else None)
+    opened = Ledger(given.ledger, given.cap if new else None)
     if given.cap is not None and not new:
-        books.cap(given.cap, dataset=given.dataset, analyst=given.analyst)
+        opened.cap(given.cap, dataset=given.dataset, analyst=given.analyst)
     if given.export is not None:
-        from rpac._base.sealed import publish
-
-        lines = "".join(publish(entry) + "\n" for entry in books.entries())
-        Path(given.export).write_text(lines, encoding="utf-8")
-    body = {"accounts": books.accounts(), "spent": books.spent, "remaining": books.remaining}
-    return Result(str(books), body)
+        _write(given.export, "".join(publish(entry) + "\n" for entry in opened.entries()))
+    body = {"accounts": opened.accounts(), "spent": opened.spent, "remaining": opened.remaining}
+    return Result(str(opened), body)
 
 
 def report(given: Rendering) -> Result:
     """Render a record."""
-    from rpac.report.page import render
-
     body, made = records.load(given.record)
-    Path(given.out).write_text(render(body, made), encoding="utf-8")
+    _writable(given.out, "Name another with --out.")
+    _write(given.out, render(body, made))
     return Result(f"wrote {given.out}", {"report": str(given.out)})

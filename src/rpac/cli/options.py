@@ -29,11 +29,13 @@ class Question:
         str | None, typer.Option(help="A shell command that reads {file} and prints numbers.")
     ] = None
     budget: Annotated[
-        float | None, typer.Option(help="Nats the answer may leak; 0.1 if nothing is said.")
+        float | None, typer.Option(help="Nats the answer may leak; 0.1 by default.")
     ] = None
     success: Annotated[
         float | None,
-        typer.Option(help="Instead: how often anybody's membership may be guessed, 0.5 to 1."),
+        typer.Option(
+            help="Budget as the highest success of guessing a person's membership, 0.5 to 1."
+        ),
     ] = None
     public: Annotated[
         list[str] | None, typer.Option(help="A public table, or a column whose groups are public.")
@@ -45,12 +47,12 @@ class Question:
         list[str] | None, typer.Option(help="Foreign key: child.column=parent.column.")
     ] = None
     project: Annotated[Path | None, typer.Option(help="Project file (TOML).")] = None
-    ledger: Annotated[str | None, typer.Option(help="The books: a file or postgresql:// URL.")] = (
-        None
-    )
+    ledger: Annotated[
+        str | None, typer.Option(help="Ledger of what is spent: a file or postgresql:// URL.")
+    ] = None
     cap: Annotated[float | None, typer.Option(help="Nats in all, for a new ledger.")] = None
-    dataset: Annotated[str | None, typer.Option(help="Name of the data in the books.")] = None
-    analyst: Annotated[str | None, typer.Option(help="Who asks, in the books.")] = None
+    dataset: Annotated[str | None, typer.Option(help="Name of the data in the ledger.")] = None
+    analyst: Annotated[str | None, typer.Option(help="Who asks, in the ledger.")] = None
     worlds: Annotated[int | None, typer.Option(help="Number of half-samples.")] = None
     seed: Annotated[int | None, typer.Option(help="Which half-samples; never the noise.")] = None
     method: Annotated[str, typer.Option(help="Calibrator of the noise.")] = "equilibrium"
@@ -94,13 +96,13 @@ class Reading:
 
     file: Annotated[Path, typer.Argument(help="A record, a certificate or a ledger.")]
     ledger: Annotated[
-        str | None, typer.Option(help="Books that must hold the record's receipt.")
+        str | None, typer.Option(help="Ledger that must hold the record's receipt.")
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
 @dataclass
-class Books:
+class Accounting:
     """What to do with a ledger."""
 
     ledger: Annotated[str, typer.Argument(help="A file or postgresql:// URL.")]
@@ -148,24 +150,20 @@ class Reproducing:
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
-def takes(options: type[Any]) -> Callable[[Callable[[Any], int]], Callable[..., int]]:
-    """Give a function of one options record the command-line parameters of its fields."""
+def takes(options: type[Any], function: Callable[[Any], int]) -> Callable[..., int]:
+    """Return a function of one options record as one with a parameter for each of its fields."""
 
-    def decorate(function: Callable[[Any], int]) -> Callable[..., int]:
-        def run(**given: Any) -> int:
-            return function(options(**given))
+    def run(**given: Any) -> int:
+        return function(options(**given))
 
-        run.__doc__, run.__name__ = function.__doc__, function.__name__
-        run.__annotations__ = {f.name: f.type for f in fields(options)}
-        run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
-            inspect.Parameter(
-                f.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if f.default is MISSING else f.default,
-                annotation=f.type,
-            )
-            for f in fields(options)
-        ])  # fmt: skip
-        return run
-
-    return decorate
+    run.__annotations__ = {f.name: f.type for f in fields(options)}
+    run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+        inspect.Parameter(
+            f.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if f.default is MISSING else f.default,
+            annotation=f.type,
+        )
+        for f in fields(options)
+    ])  # fmt: skip
+    return run

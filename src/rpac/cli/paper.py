@@ -7,18 +7,15 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rpac._base.checks import refuse
 from rpac._base.types import Json
 from rpac.cli.commands import Result
+from rpac.cli.options import Reproducing
 from rpac.paper import tables
 from rpac.paper.published import count_text
 from rpac.paper.reproduce import broken, names, reproduce, write
 from rpac.paper.study import QUICK, Settings, Study
-
-if TYPE_CHECKING:
-    from rpac.cli.options import Reproducing
 
 
 def paper(given: Reproducing) -> Result:

@@ -1,30 +1,24 @@
-"""The command line: price, release, attack, verify. Exit codes: 0 done, 1 refused, 2 misspelt."""
+"""The command line, and its exit codes: 0 done, 1 refused or an alarm, 2 usage error."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import warnings
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpac.cli.options import (
-    Attacking,
-    Books,
-    Comparing,
-    Question,
-    Reading,
-    Releasing,
-    Rendering,
-    Reproducing,
-    takes,
-)
+from rpac.cli import options
 from rpac.errors import ExactRelease, RpacError
+
+if TYPE_CHECKING:
+    from rpac.cli.commands import Result
 
 app = typer.Typer(
     name="rpac",
@@ -34,6 +28,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+COMMANDS: tuple[tuple[str, type[Any], str], ...] = (
+    ("plan", options.Question,
+     "Show price, errors and what remains. Spends nothing, and does not show the answer."),
+    ("release", options.Releasing,
+     "Charge the ledger, and print one privatized answer with its certificate."),
+    ("audit", options.Attacking,
+     "Attack the noise that a question would get; exit 1 if a claim breaks. Spends nothing."),
+    ("compare", options.Comparing,
+     "Show methods side by side: noise, certified leakage. Spends nothing."),
+    ("verify", options.Reading, "Check a record, a certificate or a ledger for damage."),
+    ("ledger", options.Accounting, "Show a ledger; set caps; export all entries."),
+    ("report", options.Rendering,
+     "Turn a record into a report: one HTML file that needs no network."),
+    ("paper", options.Reproducing,
+     "Run an experiment of the Residual-PAC paper: tables, panels, and its printed figures."),
+)  # fmt: skip
+"""Name, options and purpose of every command; `rpac.cli.commands` has a function of each name."""
 
 
 def _version(asked: Any) -> None:
@@ -52,81 +63,31 @@ def _options(
     pass
 
 
-@app.command()
-@takes(Question)
-def plan(given: Question) -> int:
-    """Show price, errors and what remains. Spends nothing, and does not show the answer."""
-    from rpac.cli import commands
-
-    return _show(commands.plan(given), as_json=given.json)
+class Interrupted(Exception):
+    """Somebody pressed Ctrl-C; typer would turn that into an exit code without a word."""
 
 
-@app.command()
-@takes(Releasing)
-def release(given: Releasing) -> int:
-    """Charge the books, and print one privatized answer with its certificate."""
-    from rpac.cli import commands
+def _perform(name: str, given: Any) -> int:
+    """Run one command; what it needs is imported now, so that `--help` is quick."""
+    try:
+        if name == "paper":
+            from rpac.cli.paper import paper as command
+        else:
+            from rpac.cli import commands
 
-    return _show(commands.release(given), as_json=given.json)
-
-
-@app.command()
-@takes(Attacking)
-def audit(given: Attacking) -> int:
-    """Attack the noise that a question would get; exit 1 if a claim breaks. Spends nothing."""
-    from rpac.cli import commands
-
-    return _show(commands.audit(given), as_json=given.json)
+            command = getattr(commands, name)
+        return _show(command(given), as_json=given.json)
+    except KeyboardInterrupt:
+        raise Interrupted from None
 
 
-@app.command()
-@takes(Comparing)
-def compare(given: Comparing) -> int:
-    """Show methods side by side: noise, certified leakage. Spends nothing."""
-    from rpac.cli import commands
-
-    return _show(commands.compare(given), as_json=given.json)
+for _name, _record, _purpose in COMMANDS:
+    app.command(_name, help=_purpose)(options.takes(_record, partial(_perform, _name)))
 
 
-@app.command()
-@takes(Reading)
-def verify(given: Reading) -> int:
-    """Check a record, a certificate or a ledger for damage."""
-    from rpac.cli import commands
-
-    return _show(commands.verify(given), as_json=given.json)
-
-
-@app.command()
-@takes(Books)
-def ledger(given: Books) -> int:
-    """Show the books; set caps; export all entries."""
-    from rpac.cli import commands
-
-    return _show(commands.ledger(given), as_json=given.json)
-
-
-@app.command()
-@takes(Rendering)
-def report(given: Rendering) -> int:
-    """Turn a record into a report: one HTML file that needs no network."""
-    from rpac.cli import commands
-
-    return _show(commands.report(given), as_json=given.json)
-
-
-@app.command()
-@takes(Reproducing)
-def paper(given: Reproducing) -> int:
-    """Run an experiment of the Residual-PAC paper: tables, panels, and its printed figures."""
-    from rpac.cli.paper import paper
-
-    return _show(paper(given), as_json=given.json)
-
-
-def _show(result: Any, *, as_json: bool) -> int:
+def _show(result: Result, *, as_json: bool) -> int:
     """Print what a command found, for people or for programs; then do what is left of it."""
-    body, code = result.body, int(result.code)
+    body, code = result.body, result.code
     if not as_json:
         print(result.text, flush=True)
     if result.finish is not None:
@@ -165,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return found if found in (0, 1, 2) else 0 if found is None else 1
     except SystemExit as stop:
         return stop.code if stop.code in (0, 1, 2) else 1
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         return _fail(words, "Interrupted", "Interrupted. Nothing further was done.", 1)
     except Exception as error:
         return _explain(error, words)
@@ -173,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _explain(error: Exception, words: list[str]) -> int:
     """Print what went wrong, in one of three ways; return the exit code."""
-    if hasattr(error, "exit_code"):  # typer's own: misspelt options, missing arguments
+    if hasattr(error, "exit_code"):  # typer's own usage errors: unknown options, missing arguments
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error, file=sys.stderr)
             return 2
@@ -202,5 +163,10 @@ def _fail(words: list[str], kind: str, text: str, code: int) -> int:
 
 
 def run() -> None:
-    """Run as the program `rpac`."""
+    """Run as the program `rpac`. A terminal that lacks a letter gets its code, not a failure."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if "--json" in sys.argv:
+            sys.stdout.reconfigure(encoding="utf-8")
+        else:
+            sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())

@@ -1,14 +1,17 @@
-"""The project file: tables, unit, caps and books, in TOML."""
+"""The project file: tables, unit, caps and ledger, in TOML."""
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rpac._base.checks import refuse
+from rpac._base.types import Json
 
 
 class Project(BaseModel):
@@ -22,9 +25,9 @@ class Project(BaseModel):
         keys: Declared groups by column.
         worlds: Number of half-samples.
         seed: Which half-samples they are.
-        ledger: File or URL of the books.
+        ledger: File or URL of the ledger.
         cap: Nats that all releases together may leak; for a new ledger.
-        dataset: Name in the books.
+        dataset: Name of the data in the ledger.
         analyst: Who asks.
     """
 
@@ -47,20 +50,39 @@ class Project(BaseModel):
         """Read a project file; what is wrong in it is said with its place."""
         file = Path(path)
         try:
-            made = cls.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-        except ValidationError as error:
-            first: Any = error.errors()[0]
-            at = ".".join(map(str, first["loc"])) or "the file"
-            raise refuse(
-                f"a valid {at!r} in {file.name}", first["msg"], "Mend that line."
-            ) from None
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            kind = f"a {type(error).__name__}"
             raise refuse(
-                f"a project file {file.name!r}", kind, "See docs/command-line.md."
+                f"a project file {file.name!r}", _what(error), "See docs/command-line.md."
             ) from None
+        made = cls.checked(values, lambda at: f"{at!r} in {file.name}", "Fix that entry.")
         base = file.parent
         made.tables = {name: str(base / at) for name, at in made.tables.items()}
         if made.ledger is not None and "://" not in made.ledger:
             made.ledger = str(base / made.ledger)
         return made
+
+    @classmethod
+    def checked(cls, values: Json, place: Callable[[str], str], move: str) -> Project:
+        """Return a project of these values, or refuse the first that is wrong.
+
+        Args:
+            values: By field.
+            place: Returns how a field is called where it was written.
+            move: What to do about it.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first: Any = error.errors()[0]
+            at = place(".".join(map(str, first["loc"])))
+            given = "nothing" if first["type"] == "missing" else repr(first["input"])[:80]
+            raise refuse(f"a valid {at}", f"{given} ({first['msg']})", move) from None
+
+
+def _what(error: Exception) -> str:
+    """Return why a file is no TOML, and where; never its text, which may be that of the data."""
+    if isinstance(error, OSError):
+        return str(error.strerror)
+    place = re.search(r"\(at [^()]*\)$", str(error))
+    return f"a {type(error).__name__}" + (f" {place[0]}" if place else "")

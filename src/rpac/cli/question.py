@@ -1,22 +1,22 @@
-"""From the words of a command line to a question: source, mechanism, budget, books."""
+"""From the words of a command line to a question: source, mechanism, budget, ledger."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rpac._base.checks import refuse
 from rpac._base.types import Json
 from rpac.budget import Budget, Nats, SuccessRate
+from rpac.cli.options import Question
+from rpac.cli.project import Project
 from rpac.front.methods import METHODS
+from rpac.ledger.ledger import Ledger
+from rpac.questions import statistics
+from rpac.questions.programs import Command
 from rpac.report import wording
 from rpac.worlds.source import Subsets
-
-if TYPE_CHECKING:
-    from rpac.cli.options import Question
-    from rpac.cli.project import Project
-    from rpac.ledger.ledger import Ledger
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Ask:
 
     @property
     def left(self) -> float | None:
-        """Nats left in the books, or in books that are not made yet; None without any."""
+        """Nats left in the ledger, or in one that is not made yet; None without any."""
         return self.cap if self.ledger is None else self.ledger.remaining
 
     @property
@@ -53,65 +53,60 @@ class Ask:
         return [row | {"unit": str(names[row["unit"]])} for row in worst]
 
 
-def prepare(given: Question, *, books: Literal["none", "old", "any"]) -> Ask:
+def prepare(given: Question, *, ledger: Literal["none", "old", "any"]) -> Ask:
     """Return the question that the options of a command ask.
 
     Args:
         given: The options.
-        books: Which ledger to open: none, one that exists, or also a new one.
+        ledger: Which ledger to open: none, one that exists, or also a new one.
     """
     project = _project(given)
     budget = _budget(given)
-    if given.method not in METHODS:
-        known = ", ".join(METHODS)
-        raise refuse("a known --method", repr(given.method), f"Known: {known}.")
+    known_method(given.method, "a known --method")
     kinds = {"sql": given.sql, "statistic": given.statistic, "command": given.command}
     asked = {kind: text for kind, text in kinds.items() if text}
     if len(asked) != 1:
         raise refuse(
             "one of --sql, --statistic and --command",
-            " and ".join(asked) or "none",
+            " and ".join(f"--{kind}" for kind in asked) or "none",
             'Such as --statistic "mean(salary)".',
         )
     ((kind, text),) = asked.items()
     source, mechanism = _sql(project, text) if kind == "sql" else _table(project, kind, text)
-    ledger = open_ledger(project, new=books == "any") if books != "none" else None
-    if ledger is not None and given.cap is not None:
-        _same_cap(ledger, given.cap, Path(str(project.ledger)).name)
+    opened = open_ledger(project, new=ledger == "any") if ledger != "none" else None
+    if opened is not None and given.cap is not None:
+        _same_cap(opened, given.cap, Path(str(project.ledger)).name)
     cap = project.cap if project.ledger is not None else None
-    return Ask(text, source, mechanism, budget, given.method, ledger, project.unit, cap)
+    return Ask(text, source, mechanism, budget, given.method, opened, project.unit, cap)
+
+
+def known_method(name: str, expected: str) -> None:
+    """Refuse a name that no calibrator has."""
+    if name not in METHODS:
+        raise refuse(expected, repr(name), f"Known: {', '.join(METHODS)}.")
 
 
 def _project(given: Question) -> Project:
-    from pydantic import ValidationError
-
-    from rpac.cli.project import Project
-
     base: Json = {}
     if given.project is not None:
         base = Project.load(given.project).model_dump()
-    tables = {Path(file).stem: str(file) for file in given.data or []}
+    keys = dict(_split(pair, "--keys") for pair in given.keys or [])
     changes: Json = {
-        "tables": tables or None,
+        "tables": {Path(file).stem: str(file) for file in given.data or []} or None,
         "unit": given.unit,
         "links": dict(_split(pair, "--link") for pair in given.link or []) or None,
         "public": given.public or None,
-        "keys": {name: entries.split(",") for name, entries in
-                 (_split(pair, "--keys") for pair in given.keys or [])} or None,
-    }  # fmt: skip
+        "keys": {name: entries.split(",") for name, entries in keys.items()} or None,
+    }
     same = {"worlds", "seed", "ledger", "cap", "dataset", "analyst"}
     changes |= {f.name: getattr(given, f.name) for f in fields(given) if f.name in same}
     merged = base | {name: value for name, value in changes.items() if value is not None}
-    for name, move in (("tables", "Name a .csv or .parquet file."), ("unit", "Pass --unit.")):
-        if name not in merged:
-            raise refuse(f"{name} of the data", "none", move)
+    if "tables" not in merged:
+        raise refuse("tables of the data", "no file", "Name a .csv or .parquet file.")
+    if "unit" not in merged:
+        raise refuse("unit of the data", "no --unit", "Pass --unit COLUMN, or --unit rows.")
     merged["dataset"] = merged.get("dataset") or next(iter(merged["tables"]))
-    try:
-        return Project.model_validate(merged)
-    except ValidationError as error:
-        first: Any = error.errors()[0]
-        at = ".".join(map(str, first["loc"]))
-        raise refuse(f"a valid --{at}", first["msg"], "See rpac --help.") from None
+    return Project.checked(merged, lambda at: f"--{at}", "See rpac --help.")
 
 
 def _split(pair: str, option: str) -> tuple[str, str]:
@@ -123,14 +118,15 @@ def _split(pair: str, option: str) -> tuple[str, str]:
 
 def _budget(given: Question) -> Budget:
     if given.budget is not None and given.success is not None:
-        raise refuse("--budget or --success", "both", "Choose one.")
+        got = f"--budget {given.budget:g} and --success {given.success:g}"
+        raise refuse("--budget or --success", got, "Choose one.")
     if given.success is not None:
         return SuccessRate(given.success)
     return Nats(wording.DEFAULT_NATS if given.budget is None else given.budget)
 
 
 def _sql(project: Project, text: str) -> tuple[Subsets, Any]:
-    from rpac.sql import Database
+    from rpac.sql import Database  # an optional extra: whoever lacks it is told by name
 
     made = Database(
         dict(project.tables),
@@ -154,16 +150,11 @@ def _sql(project: Project, text: str) -> tuple[Subsets, Any]:
 
 def _table(project: Project, kind: str, text: str) -> tuple[Subsets, Any]:
     if len(project.tables) != 1:
-        raise refuse(f"one table for --{kind}", len(project.tables), "Join them with --sql.")
+        got = ", ".join(project.tables)
+        raise refuse(f"one table for --{kind}", got, "Join them with --sql.")
     (path,) = project.tables.values()
     source = Subsets(path, project.unit.split(".")[-1], project.worlds, project.seed)
-    if kind == "statistic":
-        from rpac.questions import statistics
-
-        return source, statistics.parse(text)
-    from rpac.questions.programs import Command
-
-    return source, Command(text)
+    return source, statistics.parse(text) if kind == "statistic" else Command(text)
 
 
 def _same_cap(ledger: Ledger, cap: float, name: str) -> None:
@@ -178,17 +169,17 @@ def _same_cap(ledger: Ledger, cap: float, name: str) -> None:
 
 
 def open_ledger(project: Project, *, new: bool) -> Ledger | None:
-    """Return the books of a project; a new file is made only on request, and needs a cap."""
+    """Return the ledger of a project; a new file is made only on request, and needs a cap."""
     if project.ledger is None:
         return None
-    from rpac.ledger.ledger import Ledger
-
     absent = "://" not in project.ledger and not Path(project.ledger).exists()
     if absent and not new:
         return None
     if absent and project.cap is None:
         raise refuse(
-            "a cap for a new ledger", "none", "Say what all releases together may leak: --cap 1."
+            "a cap for a new ledger",
+            f"{Path(project.ledger).name!r} without one",
+            "Say what all releases together may leak: --cap 1.",
         )
     return Ledger(
         project.ledger,

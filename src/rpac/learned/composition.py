@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from rpac._base.checks import array, refuse
 from rpac._base.types import Floats
 from rpac.calibrators.closed_form import principal
-from rpac.learned.stackelberg import Attack, Stackelberg
+from rpac.learned.play import Attack
+from rpac.learned.stackelberg import Stackelberg
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 from rpac.worlds.batch import stacked
@@ -50,26 +52,25 @@ def joint_play(
     """
     game = settings or Stackelberg()
     if game.family != "gaussian":
-        raise refuse("a Gaussian joint game", game.family, 'Use family="gaussian".')
+        raise refuse("a Gaussian joint game", repr(game.family), 'Use family="gaussian".')
     whole = stacked(mechanisms)
     bases = [principal(o)[0] for o in mechanisms]
     ranks = tuple(basis.shape[1] for basis in bases)
-    axes = np.zeros((whole.dim, sum(ranks)))
-    row = column = 0
-    for basis in bases:
-        axes[row : row + basis.shape[0], column : column + basis.shape[1]] = basis
-        row, column = row + basis.shape[0], column + basis.shape[1]
-    play = game.play_blocks(whole, nats, axes, ranks)
+    play = game.play_blocks(whole, nats, block_diag(*bases), ranks)
     noise = play.noise
     assert isinstance(noise, GaussianNoise)
-    parts, row = [], 0
+    return JointPlay(whole, noise, _parts(noise, bases), play.attack)
+
+
+def _parts(noise: GaussianNoise, bases: Sequence[Floats]) -> tuple[GaussianNoise, ...]:
+    """Return the noise of each mechanism: the blocks on the diagonal of the whole covariance."""
+    found, row = [], 0
     for basis in bases:
-        rows = slice(row, row + basis.shape[0])
-        cov = basis.T @ noise.cov[rows, rows] @ basis
-        variances, turn = np.linalg.eigh(cov)
-        parts.append(GaussianNoise.on(basis @ turn, variances))
-        row += basis.shape[0]
-    return JointPlay(whole, noise, tuple(parts), play.attack)
+        rows = slice(row, row + len(basis))
+        variances, turn = np.linalg.eigh(basis.T @ noise.cov[rows, rows] @ basis)
+        found.append(GaussianNoise.on(basis @ turn, variances))
+        row = rows.stop
+    return tuple(found)
 
 
 def posterior_weights(outputs: Outputs, law: GridNoise, release: Floats) -> Floats:
@@ -78,15 +79,13 @@ def posterior_weights(outputs: Outputs, law: GridNoise, release: Floats) -> Floa
     The sequential form of the joint game: calibrate the next mechanism on
     `Outputs(values[kept], weights[kept])` with the worlds of positive posterior.
     """
-    y = law.encode(array(release, "release", 1)[None])
-    log_w = np.log(outputs.weights)
-    for c, axis in enumerate(law.axes):
-        shift = y[0, c] - outputs.codes(law)[:, c] - int(axis.offsets[0])
-        inside = (shift >= 0) & (shift < axis.dense.size)
-        with np.errstate(divide="ignore"):
-            mass = np.log(axis.dense[np.clip(shift, 0, axis.dense.size - 1)])
-        log_w = log_w + np.where(inside, mass, -np.inf)
+    released = law.encode(array(release, "release", 1)[None])[0]
+    log_w = np.log(outputs.weights) + law.log_likelihood(outputs.codes(law), released)
     if not np.isfinite(log_w).any():
-        raise refuse("a release of this law", "one that no world can give", "Check the pair.")
+        raise refuse(
+            "a release of this law",
+            f"{np.asarray(release).tolist()}, which no world can give",
+            "Check that law, outputs and release belong together.",
+        )
     weights = np.exp(log_w - log_w.max())
     return np.asarray(weights / weights.sum())

@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeAlias, final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from flowjax.distributions import Normal
+from flowjax.flows import masked_autoregressive_flow
 from jax.scipy.special import logsumexp
 
 from rpac._base.checks import refuse
 from rpac._base.types import Floats
 from rpac.learned.families import Family, Params
 
+Critic: TypeAlias = Callable[[Floats], Floats]
 _WIDTH = 64
+_CRITIC_STEPS = 400
+_CAP = 4.0
+"""Largest value of a trained critic, approached smoothly."""
 
 
 class Table(NamedTuple):
@@ -205,9 +213,6 @@ class FlowDecoder(Decoder):
     """A conditional density of a numeric secret: a masked autoregressive flow."""
 
     def _flow(self, key: Any, table: Table) -> Any:
-        from flowjax.distributions import Normal
-        from flowjax.flows import masked_autoregressive_flow
-
         k = table.secrets.shape[1]
         return masked_autoregressive_flow(
             key, base_dist=Normal(jnp.zeros(k)), cond_dim=table.points.shape[1], flow_layers=2,
@@ -216,13 +221,9 @@ class FlowDecoder(Decoder):
 
     def init(self, key: Any, table: Table) -> Params:
         """Return the parameters of a random flow."""
-        import equinox as eqx
-
         return eqx.filter(self._flow(key, table), eqx.is_inexact_array)
 
     def _log_density(self, params: Params, table: Table, x: Any, y: Any) -> Any:
-        import equinox as eqx
-
         static = eqx.partition(self._flow(jax.random.key(0), table), eqx.is_inexact_array)[1]
         return eqx.combine(params, static).log_prob(x, condition=y)
 
@@ -290,16 +291,15 @@ def decoder_of(name: str, family: Family) -> Decoder:
     return made[name]
 
 
-def dv_network(on_p: Floats, on_q: Floats, *, seed: int, steps: int = 400) -> Any:
+def dv_network(on_p: Floats, on_q: Floats, *, seed: int) -> Critic:
     """Return a critic trained to maximise the Donsker-Varadhan objective on training draws."""
     optimiser = optax.adam(3e-3)
     params = network_init(jax.random.key(seed), on_p.shape[1], 1)
     p, q = jnp.asarray(on_p, jnp.float32), jnp.asarray(on_q, jnp.float32)
 
     def loss(tree: Params) -> Any:
-        cap = 4.0
-        up = cap * jnp.tanh(network(tree, p)[:, 0] / cap)
-        down = cap * jnp.tanh(network(tree, q)[:, 0] / cap)
+        up = _CAP * jnp.tanh(network(tree, p)[:, 0] / _CAP)
+        down = _CAP * jnp.tanh(network(tree, q)[:, 0] / _CAP)
         return logsumexp(down) - math.log(len(q)) - up.mean()
 
     def step(state: Any, _: Any) -> tuple[Any, None]:
@@ -307,12 +307,12 @@ def dv_network(on_p: Floats, on_q: Floats, *, seed: int, steps: int = 400) -> An
         update, memory = optimiser.update(jax.grad(loss)(tree), memory)
         return (optax.apply_updates(tree, update), memory), None
 
-    trained = jax.jit(lambda s: jax.lax.scan(step, s, None, length=steps)[0])(
+    trained = jax.jit(lambda s: jax.lax.scan(step, s, None, length=_CRITIC_STEPS)[0])(
         (params, optimiser.init(params))
     )[0]
 
     def critic(y: Floats) -> Floats:
         raw = np.asarray(network(trained, jnp.asarray(y, jnp.float32))[:, 0], np.float64)
-        return np.asarray(4.0 * np.tanh(raw / 4.0))
+        return np.asarray(_CAP * np.tanh(raw / _CAP))
 
     return critic

@@ -11,11 +11,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flowjax.bijections import RationalQuadraticSpline
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import gammaln, logsumexp
+from paramax import unwrap
 
 from rpac._base.types import Floats
 
@@ -275,20 +278,13 @@ class SplineFlow(ProductFamily):
 
     def axis_init(self, start: float) -> Params:
         """Return the identity spline, scaled."""
-        import equinox as eqx
-
         spline = eqx.filter(self._spline(), eqx.is_inexact_array)
         return {"spline": spline, "log_scale": np.asarray(math.log(start))}
 
     def _spline(self) -> Any:
-        from flowjax.bijections import RationalQuadraticSpline
-
         return RationalQuadraticSpline(knots=self.components, interval=4)
 
     def _bijection(self, params: Params) -> Any:
-        import equinox as eqx
-        from paramax import unwrap
-
         static = eqx.partition(self._spline(), eqx.is_inexact_array)[1]
         return unwrap(eqx.combine(params["spline"], static))
 
@@ -306,21 +302,17 @@ class SplineFlow(ProductFamily):
         return value.reshape(x.shape) - params["log_scale"]
 
 
-FAMILIES: dict[str, type[Family]] = {
-    "gaussian": FullGaussian,
-    "low-rank": LowRankGaussian,
-    "mixture": GaussianMixture,
-    "generalized-normal": GeneralizedNormal,
-    "laplace": GeneralizedNormal,
-    "flow": SplineFlow,
-}
-
-
 def family_of(name: str, components: int) -> Family:
-    """Return the family of that name."""
-    if name == "laplace":
-        return GeneralizedNormal(components, power=1.0)
-    return FAMILIES[name](components)
+    """Return the family of one of the names in `rpac.learned.settings.FAMILIES`."""
+    made: dict[str, Family] = {
+        "gaussian": FullGaussian(components),
+        "low-rank": LowRankGaussian(components),
+        "mixture": GaussianMixture(components),
+        "generalized-normal": GeneralizedNormal(components),
+        "laplace": GeneralizedNormal(components, power=1.0),
+        "flow": SplineFlow(components),
+    }
+    return made[name]
 
 
 def axis_table(

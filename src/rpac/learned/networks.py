@@ -193,25 +193,44 @@ def _blocks(
     )
 
 
+def _images(
+    key: Any,
+    channels: Sequence[int],
+    head: Sequence[int],
+    *,
+    depth: int = 1,
+    normalised: bool,
+    last: float = 1.0,
+    **fixed: Any,
+) -> ImageNetwork:
+    """Return blocks of `depth` convolutions with these channels, and a head of these widths."""
+    one, two = jax.random.split(key)
+    blocks = _blocks(one, channels, depth, normalised=normalised)
+    return ImageNetwork(blocks, _head(two, head, last), **fixed)
+
+
 def cifar10_network(key: Any) -> ImageNetwork:
     """Return two Conv-ReLU-MaxPool blocks of 32 and 64 channels, then 128 units, then 10 logits."""
-    one, two = jax.random.split(key)
-    blocks = _blocks(one, (3, 32, 64), 1, normalised=False)
-    return ImageNetwork(blocks, _head(two, (4096, 128, 10)), 8, 0.0, 0.5, 0.5)
+    return _images(
+        key, (3, 32, 64), (4096, 128, 10), normalised=False,
+        side=8, rate=0.0, mean=0.5, deviation=0.5,
+    )  # fmt: skip
 
 
 def cifar100_network(key: Any) -> ImageNetwork:
     """Return three blocks of two Conv-BatchNorm-ReLU, 64/128/256, and 4096-512-256-100."""
-    one, two = jax.random.split(key)
-    blocks = _blocks(one, (3, 64, 128, 256), 2, normalised=True)
-    return ImageNetwork(blocks, _head(two, (4096, 512, 256, 100), last=0.1), 4, 0.5, 0.5, 0.5)
+    return _images(
+        key, (3, 64, 128, 256), (4096, 512, 256, 100), depth=2, normalised=True, last=0.1,
+        side=4, rate=0.5, mean=0.5, deviation=0.5,
+    )  # fmt: skip
 
 
 def mnist_network(key: Any) -> ImageNetwork:
     """Return two Conv-BatchNorm-ReLU-MaxPool blocks of 32 and 64, 128 units with dropout, 10."""
-    one, two = jax.random.split(key)
-    blocks = _blocks(one, (1, 32, 64), 1, normalised=True)
-    return ImageNetwork(blocks, _head(two, (3136, 128, 10)), 7, 0.5, 0.1307, 0.3081)
+    return _images(
+        key, (1, 32, 64), (3136, 128, 10), normalised=True,
+        side=7, rate=0.5, mean=0.1307, deviation=0.3081,
+    )  # fmt: skip
 
 
 def ag_news_network(key: Any) -> TextNetwork:

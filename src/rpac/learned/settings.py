@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import final
+from typing import Literal, TypeAlias, final, get_args
 
 from rpac._base.checks import count, in_range, refuse
+
+FamilyName: TypeAlias = Literal[
+    "gaussian", "low-rank", "mixture", "generalized-normal", "laplace", "flow"
+]
+FAMILIES: tuple[FamilyName, ...] = get_args(FamilyName)
+"""Noise laws to learn: what `rpac.learned.families` can make."""
 
 
 @final

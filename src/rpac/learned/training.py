@@ -261,6 +261,6 @@ def _posteriors(decoder: Decoder, params: Params, table: Table, worlds: Any, y: 
 def held_out(decoder: Decoder, params: Params, table: Table, worlds: Ints, noise: Floats) -> Floats:
     """Return log pi(true world | y) on draws that nothing was trained on, (n,)."""
     n = len(worlds) // _HELD * _HELD
-    who = jnp.asarray(worlds[:n].reshape(-1, _HELD))
+    who = jnp.asarray(worlds[:n].astype(np.int32).reshape(-1, _HELD))
     y = table.points[who] + jnp.asarray(noise[:n], jnp.float32).reshape(*who.shape, -1)
     return np.asarray(_posteriors(decoder, params, table, who, y), np.float64)

@@ -38,7 +38,7 @@ from rpac.ledger.postgres import PostgresStore
 from rpac.ledger.sessions import Sessions
 from rpac.ledger.sqlite import SqliteStore
 
-SCHEMA = "rpac-ledger/2"
+SCHEMA = "rpac-ledger/3"
 _LAST = 20_000
 _SOON = 50_000
 """Entries up to which opening a ledger verifies all of it; beyond, the last `_LAST`."""

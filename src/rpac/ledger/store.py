@@ -62,8 +62,6 @@ class Store(ABC):
     """
 
     failures: tuple[type[Exception], ...] = (OSError,)
-    turn: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    """Wait for a turn, where the database does not see to fairness itself."""
     version: Callable[[], Any] = object
     """Return what stays the same until somebody else writes; unique where it cannot tell."""
     _db: Any
@@ -71,6 +69,8 @@ class Store(ABC):
     def __init__(self) -> None:
         self._lock, self._pid, self._inside = threading.RLock(), -1, 0
         self._inherited: list[Any] = []
+        # Wait for a turn, where the database does not see to fairness itself.
+        self.turn: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
         self.seen = Snapshot()
         self._committed: tuple[Any, Snapshot] = None, Snapshot()
         os.register_at_fork(before=partial(_part, weakref.ref(self)))

@@ -264,18 +264,20 @@ def tabulate(outputs: Outputs, noise: Law) -> Releasable:
     other outputs get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128). A
     channel of labels is a table already.
     """
-    if type(noise) is LabelChannel:
-        return _fitting(outputs, noise)
-    if not isinstance(noise, Noise) or outputs.kind == "label" or noise.dim != outputs.dim:
-        expected = f"numeric outputs with {getattr(noise, 'dim', 'as many')} coordinates"
+    if outputs.kind == "label" or not isinstance(noise, Noise):
+        return _channel(outputs, noise)
+    if noise.dim != outputs.dim:
+        expected = f"numeric outputs with {noise.dim} coordinates"
         raise refuse(expected, f"{outputs!r} with {noise!r}", "Match the two.")
     return _tabulated(outputs, noise)
 
 
-def _fitting(outputs: Outputs, channel: LabelChannel) -> LabelChannel:
-    if outputs.kind != "label" or len(channel.tables) != len(outputs.labels):
+def _channel(outputs: Outputs, law: Law) -> LabelChannel:
+    channel = law if type(law) is LabelChannel else None  # a subclass might draw another law
+    fits = channel is not None and len(channel.tables) == len(outputs.labels)
+    if channel is None or not fits or outputs.kind != "label":
         expected = "labels with a LabelChannel of as many rows"
-        raise refuse(expected, f"{outputs!r} with {channel!r}", "Match the two.")
+        raise refuse(expected, f"{outputs!r} with {law!r}", "Match the two.")
     return channel
 
 

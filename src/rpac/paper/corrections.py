@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 
@@ -308,15 +308,3 @@ def _dual(g: Floats, values: Floats, slopes: Floats) -> float:
     shift = (values[0] - 0.5 * g[0] ** 2) + (values[-1] - 0.5 * g[-1] ** 2)
     outer = second - shift * tail_mass
     return 1.0 - 2.0 * float(inner + outer)
-
-
-def best_correction(outputs: Outputs, noise: GaussianNoise, **settings: Any) -> Correction:
-    """Return the largest of the three corrections, with a third of the error for each."""
-    confidence = in_range(settings.pop("confidence", 1 - 1e-6), "confidence", 0.0, 1.0)
-    share = 1 - (1 - confidence) / 3
-    found = [
-        method(outputs, noise, confidence=share, **settings)
-        for method in (donsker_varadhan, negentropy, sliced_wasserstein)
-    ]
-    best = max(found, key=lambda correction: correction.nats)
-    return Correction(best.name, best.nats, best.log_det, confidence)

@@ -26,6 +26,7 @@ from rpac.paper.download import SOURCES, Remote, fetch, words_after
 _SIDE = 32
 _MOSAIC = (25, _SIDE, 40, _SIDE, 3)
 """A compact CIFAR file is a row of pictures, each of 25 x 40 images."""
+_EXTRA = "Run: pip install 'rpac[paper]'"
 _TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 
 
@@ -175,8 +176,8 @@ def _compact_cifar(name: str, *paths: Path) -> Dataset:
 def _mosaics(path: Path) -> tuple[Any, Ints, tuple[str, ...]]:
     try:
         from PIL import Image
-    except ImportError:
-        raise refuse("Pillow", "no such package", "pip install 'rpac[paper]'.") from None
+    except ImportError as fault:
+        raise refuse("Pillow", f"no module {fault.name!r}", _EXTRA) from None
     with path.open("rb") as file, np.load(file, allow_pickle=False) as z:
         blob, ends, labels, names = z["webp"], z["offsets"], z["labels"], z["label_names"]
     parts = []
@@ -222,8 +223,8 @@ def _planes(raw: bytes, before: int) -> tuple[Any, Ints]:
 def _compact_news(name: str, *paths: Path) -> Dataset:
     try:
         from pyarrow import parquet
-    except ImportError:
-        raise refuse("pyarrow", "no such package", "pip install 'rpac[paper]'.") from None
+    except ImportError as fault:
+        raise refuse("pyarrow", f"no module {fault.name!r}", _EXTRA) from None
     (x, y), (test_x, test_y) = (_articles(**parquet.read_table(p).to_pydict()) for p in paths)
     return Dataset(name, x, y, test_x, test_y, _TOPICS)
 

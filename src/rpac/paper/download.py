@@ -131,11 +131,16 @@ def fetch(remote: Remote, folder: Path) -> Path:
             f"{remote.name} with md5 {remote.md5} from {remote.url}", f"md5 {came}",
             "Nothing was kept. Try again, or put the published file there by hand.",
         )  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{remote.name}.{os.getpid()}.part"
+    keep(raw, path)
+    return path
+
+
+def keep(raw: bytes, path: Path) -> None:
+    """Write a file under another name first, so that half of it is never read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.write_bytes(raw)
     os.replace(part, path)
-    return path
 
 
 def _receive(url: str, name: str) -> bytes:

@@ -36,7 +36,7 @@ def tasks(name: str, logits: Floats, labels: Ints, settings: Settings) -> list[t
         *((method_rows, method, noisy, *made) for method in CLOSED_FORMS),
         *((method_rows, "sr-pac", [b], *made) for b in few(noisy, settings.sr_pac)),
         (label_rows, noisy, *made),
-        (bare_rows, [b for b in grid if b not in noisy], *made),
+        (bare_rows, [b for b in grid if b not in noisy], name, logits, labels),
     ]
 
 
@@ -90,7 +90,7 @@ def label_rows(
     found = []
     for budget in budgets:
         if needs_no_noise(outputs, budget):
-            found += bare_rows([budget], name, logits, labels, settings, method="labels")
+            found += bare_rows([budget], name, logits, labels, method="labels")
             continue
         channel = calibrate(outputs, budget)
         assert isinstance(channel, LabelChannel)
@@ -109,7 +109,6 @@ def bare_rows(
     name: str,
     logits: Floats,
     labels: Ints,
-    settings: Settings,
     method: str = "all",
 ) -> list[Row]:
     """Return rows of budgets that no release can exceed: noise is not needed."""

@@ -45,7 +45,7 @@ def reproduce(
     settings = settings or Settings()
     start = time.perf_counter()
     loaded = load(name, data, download=download)
-    study = (_of_means if name in TABULAR else _of_logits)(loaded, cache, settings)
+    study = _of_means(loaded, settings) if name in TABULAR else _of_logits(loaded, cache, settings)
     study.made.update(
         seconds=round(time.perf_counter() - start, 1),
         settings=asdict(settings),
@@ -54,7 +54,7 @@ def reproduce(
     return study
 
 
-def _of_means(data: Dataset, cache: str | Path, settings: Settings) -> Study:
+def _of_means(data: Dataset, settings: Settings) -> Study:
     features = data.train_x
     rows = run(means.tasks(data.name, features, settings), settings, data.name)
     verdicts = published.verdicts(data.name, leaked=means.leaked_at(features, settings))

@@ -1,4 +1,4 @@
-"""Pictures. Needs the extra `plot` (matplotlib)."""
+"""Figures of matplotlib from plain numbers. Needs the extra `plot`."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ def sandwich(
         between = "the truth lies here" if lower <= limit else "beyond the claim"
         axes.axvspan(*sorted([lower, limit]), color="0.85", zorder=0, label=between)
     axes.set_yticks(range(len(bars)), [name for name, *_ in bars])
-    axes.set(xlabel="nats: lower limit (|) and estimate (o) of each attack", ylim=(-0.6, None))
-    axes.invert_yaxis()
+    axes.set(xlabel="nats: lower limit (|) and estimate (o) of each attack")
+    axes.set(xlim=(0, None), ylim=(len(bars) - 0.4, -0.6))  # the first attack on top
     axes.set_title(title, fontsize=10, loc="left")
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from rpac._base.text import at_most
 from rpac._base.types import Json
 
 WIDTH = 640
+"""Of every figure, in its own units; the page scales it."""
 
 
 def _svg(name: str, label: str, height: int, parts: Sequence[str]) -> str:
@@ -30,6 +32,10 @@ def _line(x: Sequence[float], y: Sequence[float], kind: str) -> str:
     return f'<polyline class="{kind}" points="{points}"/>'
 
 
+def _circle(x: float, y: float, radius: int, kind: str) -> str:
+    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/>'
+
+
 def sandwich(lower: float, bound: float, *, budget: float | None, attack: float | None) -> str:
     """Return the sandwich: what attacks reach, where the truth lies, what is certified."""
     top = 1.12 * max(bound, budget or 0.0, 1e-12)
@@ -44,19 +50,26 @@ def sandwich(lower: float, bound: float, *, budget: float | None, attack: float 
         f'width="{max(at(bound) - at(floor), 2):.1f}"/>',
         _line([left, right], [112, 112], "axis"),
         _line([at(bound)] * 2, [56, 112], "strong"),
-        _text(max(at(bound), 260), 48, f"certified: at most {bound:.4g}", "end"),
+        _text(max(at(bound), 300), 48, f"certified: at most {at_most(bound, 4)}", "end"),
     ]
     if attack is not None:
-        parts.append(f'<circle class="dot" cx="{at(attack):.1f}" cy="81" r="6"/>')
+        parts.append(_circle(at(attack), 81, 6, "dot"))
         parts.append(_text(left, 20, f"attacks reach at least {attack:.4g} (dot)"))
     if budget is not None:
         parts.append(_line([at(budget)] * 2, [56, 112], "dashed"))
-    for step in range(5):
-        nats = top * step / 4
-        parts.append(_text(at(nats), 136, f"{nats:.2g}", ("start", *["middle"] * 3, "end")[step]))
+    for nats in _round_numbers(top):
+        parts.append(_line([at(nats)] * 2, [112, 118], "axis"))
+        parts.append(_text(at(nats), 136, f"{nats:g}", "middle" if nats else "start"))
     parts.append(_text((left + right) / 2, 162, "nats that the release leaks", "middle"))
-    said = f"The release leaks between {floor:.4g} and {bound:.4g} nats"
+    said = f"The release leaks between {floor:.4g} and {at_most(bound, 4)} nats"
     return _svg("sandwich", said, 172, parts)
+
+
+def _round_numbers(top: float) -> list[float]:
+    """Return three to five multiples of 1, 2 or 5 times a power of ten, from 0 up to `top`."""
+    ten = 10.0 ** math.floor(math.log10(top / 2))
+    step = next(ten * lead for lead in (1, 2, 5) if top / (ten * lead) < 5)
+    return [float(f"{i * step:.6g}") for i in range(int(top / step) + 1)]
 
 
 def noise_against_budget(
@@ -79,7 +92,7 @@ def noise_against_budget(
     parts = [_line([70, WIDTH - 20], [250, 250], "axis"), _line([70, 70], [28, 250], "axis")]
     parts.append(_line([x for x, _ in places], [y for _, y in places], "curve"))
     for (b, _), (x, y) in zip(points, places, strict=True):
-        parts.append(f'<circle class="small" cx="{x:.1f}" cy="{y:.1f}" r="3"/>')
+        parts.append(_circle(x, y, 3, "small"))
         parts.append(_text(x, 270, f"{b:g}", "middle"))
     for share in _decades(low, high):
         y = at(points[0][0], share)[1]
@@ -87,7 +100,7 @@ def noise_against_budget(
     if chosen:
         x, y = at(budget, chosen)
         low_left = x > WIDTH / 2  # the curve falls: its lower left and upper right are free
-        parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="7"/>')
+        parts.append(_circle(x, y, 7, "dot"))
         place = (x - 14, y + 20, "end") if low_left else (x + 12, y - 10, "start")
         parts.append(_text(*place[:2], f"chosen: {budget:.3g} nats", place[2]))
     parts.append(_text(WIDTH / 2, 296, "budget: nats that may leak", "middle"))
@@ -103,9 +116,11 @@ def _decades(low: float, high: float) -> list[float]:
 
 def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
     """Return the numbers of one column with their two intervals, one line a row."""
-    shown = [row for row in rows if _drawable(row.get(column))][:most]
+    drawable = [row for row in rows if _drawable(row.get(column))]
+    shown = drawable[:most]
     if not shown:
         return ""
+    axis = column if shown == drawable else f"{column}, the first {most} of {len(drawable)} rows"
     ends = [end for row in shown for end in (*_pair(row, column, "noise"),
             *_pair(row, column, "sampling"), row[column]["value"])]  # fmt: skip
     least, span = min(ends), (max(ends) - min(ends)) or 1.0
@@ -121,12 +136,12 @@ def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
         for kind, pair in (("wide", _pair(row, column, "sampling")),
                            ("narrow", _pair(row, column, "noise"))):  # fmt: skip
             parts.append(_line([at(pair[0]), at(pair[1])], [y, y], kind))
-        parts.append(f'<circle class="dot" cx="{at(row[column]["value"]):.1f}" cy="{y}" r="5"/>')
+        parts.append(_circle(at(row[column]["value"]), y, 5, "dot"))
     bottom = 44 + 46 * len(shown)
     parts.append(_line([30, WIDTH - 30], [bottom - 16, bottom - 16], "axis"))
     parts.append(_text(30, bottom + 4, f"{least:.5g}"))
     parts.append(_text(WIDTH - 30, bottom + 4, f"{least + span:.5g}", "end"))
-    parts.append(_text(WIDTH / 2, bottom + 4, column, "middle"))
+    parts.append(_text(WIDTH / 2, bottom + 4, axis, "middle"))
     said = f"Released values of {column} with two intervals each"
     return _svg("intervals", said, bottom + 16, parts)
 

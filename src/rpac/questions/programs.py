@@ -48,7 +48,12 @@ class Fitted:
         if not hasattr(self.estimator, "fit"):
             raise refuse("an estimator with `fit`", type(self.estimator).__name__, "Pass one.")
         if (self.what == "predictions") != (self.at is not None):
-            raise refuse("public points `at` for predictions only", "otherwise", "Give points.")
+            given = "without" if self.at is None else "with"
+            raise refuse(
+                "public points `at` for predictions only",
+                f"{self.what!r} {given} points",
+                "Give points for predictions, and for nothing else.",
+            )
 
     def announce(self, source: Source) -> Form | None:
         """Refuse a source that lacks a column."""
@@ -92,7 +97,7 @@ class Command:
     def __post_init__(self) -> None:
         in_range(self.timeout, "timeout", 0.0, 1e6)
         if not self.text.strip():
-            raise refuse("a shell command", "nothing", "Such as \"awk -F, '...' {file}\".")
+            raise refuse("a shell command", repr(self.text), "Such as \"awk -F, '...' {file}\".")
 
     def __call__(self, world: Any) -> Any:
         """Return the answer on one world."""

@@ -216,7 +216,9 @@ def regression(target: str, *features: str) -> Statistic:
     Among equally good answers the shortest is taken, so that every world has one.
     """
     if not features:
-        raise refuse("at least one feature", "none", "Name the columns to regress on.")
+        raise refuse(
+            "at least one feature", f"regression({target})", "Name the columns to regress on."
+        )
 
     def compute(read: Columns, rows: int) -> Any:
         y, *x = _complete(read, (target, *features))

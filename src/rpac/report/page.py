@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from rpac._base.text import at_most
 from rpac._base.types import Json
 from rpac.certificate.certificate import Certificate
-from rpac.pictures import svg as figures
+from rpac.pictures import svg
 from rpac.report import wording
 
 
@@ -19,8 +22,6 @@ def render(body: Json, certificate: Certificate, worst: list[Json] | None = None
         worst: For the owner's sealed version: the most exposed units. None: the public version,
             which names nobody.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     pages = Environment(
         loader=PackageLoader("rpac", "report"),
         autoescape=True,
@@ -28,44 +29,51 @@ def render(body: Json, certificate: Certificate, worst: list[Json] | None = None
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters["number"] = _number
+    pages.filters |= {"number": number, "at_most": at_most}
     return pages.get_template("report.html.j2").render(
         record=body,
         certificate=certificate,
         lines=certificate.figures(),
         columns=list(body["answer"][0]) if body["answer"] else [],
-        figures=_figures(body, certificate),
+        figures=figures(body, certificate),
         worst=None if worst is None else sorted(worst, key=lambda row: -row["success"]),
         character=wording.character(certificate.bound),
         guide=wording.GUIDE,
     )
 
 
-def _figures(body: Json, certificate: Certificate) -> Json:
+def figures(body: Json, certificate: Certificate) -> dict[str, str]:
+    """Return the drawings of a record as SVG, by name; empty where there is nothing to draw."""
     audit, plan = body.get("audit"), body.get("plan")
-    drawn = {
-        "sandwich": figures.sandwich(
+    column = first_number(body["answer"])
+    return {
+        "sandwich": svg.sandwich(
             certificate.lower,
             certificate.bound,
             budget=plan["nats"] if plan else None,
             attack=audit["lower"] if audit else None,
-        )
+        ),
+        "noise": (
+            svg.noise_against_budget(plan["curve"], plan["nats"], plan["chosen"]) if plan else ""
+        ),
+        "intervals": "" if column is None else svg.intervals(body["answer"], column),
     }
-    if plan:
-        drawn["noise"] = figures.noise_against_budget(plan["curve"], plan["nats"], plan["chosen"])
-    numbers = {name for row in body["answer"] for name, cell in row.items() if _is_number(cell)}
-    first = next((name for row in body["answer"][:1] for name in row if name in numbers), None)
-    if first is not None:
-        drawn["intervals"] = figures.intervals(body["answer"], first)
-    return {"noise": "", "intervals": ""} | drawn
 
 
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, dict)
+def first_number(rows: list[Json]) -> str | None:
+    """Return the first column that holds a number with its intervals; None if there is none."""
+    names = rows[0] if rows else ()
+    return next(
+        (name for name in names if any(isinstance(row.get(name), dict) for row in rows)), None
+    )
 
 
-def _number(value: Any) -> str:
-    """Return a value for people: thousands apart, six digits."""
+def number(value: Any) -> str:
+    """Return a value for people: thousands apart, six digits.
+
+    >>> number(1234567), number(0.12345678), number(None), number("lab")
+    ('1,234,567', '0.123457', '', 'lab')
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "" if value is None else str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

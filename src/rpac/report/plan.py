@@ -32,7 +32,7 @@ class Plan:
     """A price and two errors a number. None of them is the answer.
 
     Attributes:
-        nats: The price: what the books will be charged at most.
+        nats: The price: what the ledger will be charged at most.
         meaning: The price in words: the most that it can mean for one person. What is certified
             may be less.
         numbers: For each number its name, and the standard errors that noise and sampling add
@@ -40,7 +40,7 @@ class Plan:
         curve: (budget, noise) pairs: root mean square noise over all numbers, in shares of how
             far the answer varies between samples.
         chosen: The share at this plan's budget.
-        remaining: Nats left in the books before and after; None without books.
+        remaining: Nats left in the ledger before and after; None without a ledger.
     """
 
     nats: float
@@ -72,7 +72,7 @@ def plan(
         method: As for `privatize`.
         noise: The noise, if it is known already.
         full: (d,) answer on the whole table, for the sampling error; the mean of worlds otherwise.
-        left: Nats left in the books.
+        left: Nats left in the ledger.
     """
     limit = as_budget(budget)
     if noise is None:
@@ -103,9 +103,9 @@ def _numbers(outputs: Outputs, noise: Law, full: Any) -> list[Json]:
     if not isinstance(noise, Noise):
         return [{"number": "a label", "noise": float(noise.power), "sampling": None}]
     scale = outputs.scale
-    values = outputs.planning.values * scale
-    target = values.mean(axis=0) if full is None else np.asarray(full, np.float64)
-    sampling = np.sqrt(np.square(values - target).mean(axis=0))
+    weights, values = outputs.planning.weights, outputs.planning.values * scale
+    target = weights @ values if full is None else np.asarray(full, np.float64)
+    sampling = np.sqrt(weights @ np.square(values - target))
     added = np.sqrt(np.diag(noise.cov)) * np.abs(scale)
     return [
         {"number": name, "noise": float(a), "sampling": float(s)}
@@ -134,8 +134,8 @@ def noise_curve(outputs: Outputs) -> list[tuple[float, float]]:
 def _share(outputs: Outputs, noise: Law) -> float:
     if outputs.kind == "label":
         return float(noise.power)
-    spread = np.square(outputs.planning.values - outputs.center).mean(axis=0).sum()
-    return float(np.sqrt(noise.power / spread))
+    moves = np.square(outputs.planning.values - outputs.center)
+    return float(np.sqrt(noise.power / (outputs.planning.weights @ moves).sum()))
 
 
 def full_answer(source: Source, mechanism: Any) -> Floats | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from dataclasses import asdict
 from decimal import Decimal
 from hashlib import sha256
@@ -27,15 +28,13 @@ SCHEMA = "rpac-record/1"
 
 
 def plain(value: Any) -> Any:
-    """Return a released value as plain JSON: tables as lists of rows."""
-    if value is None or isinstance(value, bool | int | float | str):
+    """Return a released value as plain JSON: tables as lists of rows, what is missing as None."""
+    if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
+        return plain(value.item())
+    if isinstance(value, float | Decimal | datetime.date | datetime.time):
+        return _scalar(value)
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -47,6 +46,12 @@ def plain(value: Any) -> Any:
     if tables.is_table(value):
         return [plain(row) for row in tables.table(value).rows(named=True)]
     return str(value)  # a group may be named by anything: a duration, a UUID
+
+
+def _scalar(value: float | Decimal | datetime.date | datetime.time) -> float | str | None:
+    if value != value:  # NaN, and what pandas has for a date that is missing
+        return None
+    return float(value) if isinstance(value, float | Decimal) else value.isoformat()
 
 
 def rows_of(value: Any, name: str) -> list[Json]:
@@ -161,23 +166,20 @@ def _short(mark: Any) -> str:
 
 def audit_summary(audit: Audit) -> Json:
     """Return what is public of an audit: verdict and limits, no unit."""
-    rows = [
-        {"attack": f.attack, "measure": f.measure, "estimate": plain(f.estimate),
-         "low": plain(f.low), "high": plain(f.high), "nats": plain(f.nats)}
-        for f in audit.findings
-    ]  # fmt: skip
+    names = ("attack", "measure", "estimate", "low", "high", "nats")
+    rows = [{name: plain(getattr(found, name)) for name in names} for found in audit.findings]
     return {
         "verdict": audit.verdict,
         "alarm": audit.alarm,
         "lower": float(audit.lower),
         "confidence": audit.confidence,
         "games": audit.games,
-        "rows": [row for row in rows if all(_finite(v) for v in row.values())],
+        "rows": [row for row in rows if all(map(_finite, row.values()))],
     }
 
 
 def _finite(value: Any) -> bool:
-    return not isinstance(value, float) or bool(np.isfinite(value))
+    return isinstance(value, str) or (value is not None and math.isfinite(value))
 
 
 def save(body: Json, path: str | Path) -> None:

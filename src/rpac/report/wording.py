@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rpac._base.text import at_most
 from rpac.advantage import nats_to_success
 from rpac.certificate.certificate import Certificate
+from rpac.errors import BudgetExceeded, BudgetSpent
 
 DEFAULT_NATS = 0.1
+"""The budget where nothing is said."""
 LADDER = (0.01, 0.03, 0.1, 0.3, 1.0)
 """Budgets a plan shows beside the one that was asked for."""
 GUIDE = (
@@ -17,6 +17,7 @@ GUIDE = (
     (0.3, "moderate: a few releases to partners"),
     (1.0, "loose: a single release of little harm"),
 )
+"""Budgets in nats, each with what it is meant for."""
 
 
 def before_and_after(success: float) -> str:
@@ -49,10 +50,9 @@ def character(nats: float) -> str:
 
 
 def advice(error: Exception) -> str:
-    """Return what to do when a release was refused for its budget."""
-    kind = type(error).__name__
-    moves: dict[str, Any] = {
-        "BudgetSpent": "(--budget; rpac ledger LEDGER --cap NATS.)",
-        "BudgetExceeded": "Raise --budget, ask for fewer numbers, or take another --method.",
-    }
-    return str(moves.get(kind, ""))
+    """Return which options help when a release was refused for its budget."""
+    if isinstance(error, BudgetSpent):
+        return "(--budget; rpac ledger LEDGER --cap NATS.)"
+    if isinstance(error, BudgetExceeded):
+        return "Raise --budget, ask for fewer numbers, or take another --method."
+    return ""

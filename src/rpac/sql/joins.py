@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-Node: TypeAlias = Any
-"""A node of a parsed query; the parser's own types differ between its versions."""
+from rpac.sql.syntax import Node
 
 
 def home(scope: Scope, alias: str) -> Scope | None:
@@ -45,23 +44,17 @@ def place_of(scope: Scope, alias: str) -> Place:
 
 def equal_columns(scope: Scope) -> list[set[tuple[Place, Named]]]:
     """Return pairs of columns that WHERE or an inner join holds equal."""
-    select: Any = scope.expression
-    if not isinstance(select, exp.Select):
-        return []
-    where = select.args.get("where")
+    where = scope.expression.args.get("where")
     roots = [where.this] if where else []
-    roots += [
-        j.args["on"] for j in select.args.get("joins") or [] if j.args.get("on") and not j.side
-    ]
+    joins = scope.expression.args.get("joins") or []
+    roots += [join.args["on"] for join in joins if join.args.get("on") and not join.side]
     return [pair for root in roots for pair in _pairs(scope, root)]
 
 
 def optional_pairs(scope: Scope) -> list[list[set[tuple[Place, Named]]]]:
     """Return, for each outer join, the pairs that tie its own source to another."""
-    select: Any = scope.expression
-    joins = select.args.get("joins") or [] if isinstance(select, exp.Select) else []
     found = []
-    for join in joins:
+    for join in scope.expression.args.get("joins") or []:
         if join.side and join.args.get("on"):
             mine = place_of(scope, join.this.alias_or_name)
             pairs = _pairs(scope, join.args["on"])

@@ -2,227 +2,284 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from rpac._base.types import Bools, Floats
-from rpac.sql.analysis import ONE_PASS, Analysis, group_keys
-from rpac.sql.database import UNIT
-from rpac.sql.table import as_number, whole_type
-from rpac.sql.totals import extremes, totals
+from rpac._base.hashing import digest
+from rpac._base.types import Bools, Floats, Ints
+from rpac.sql.measures import as_number, whole_type
+from rpac.sql.question import Question
+from rpac.sql.syntax import Node, group_keys, is_own, own_aggregates, snippet
+from rpac.sql.tables import UNIT
+from rpac.sql.totals import extremes, on_grid, totals
 
-if TYPE_CHECKING:
-    from rpac.sql.query import Query
-
+PROBES = 64
+"""Worlds that show how answers spread, before all are answered."""
+_ADDED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _ODD = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Window, exp.GroupingSets, exp.Rollup,
         exp.Cube)  # fmt: skip
+_VOLATILE = frozenset({
+    "rand", "random", "uuid", "uuidv4", "uuidv7", "setseed", "nextval", "currval",
+})  # fmt: skip
 
 
-def serves(analysis: Analysis, tree: Any) -> bool:
-    """Whether every aggregate is a COUNT, SUM, AVG, MIN or MAX over rows of one unit each."""
+def serves(question: Question) -> bool:
+    """Whether every aggregate is a COUNT, SUM, AVG, MIN or MAX over rows of one unit each.
+
+    The rows that it reads must be local (`roles`), every private table in it read by a scope that
+    was looked at, and each row the same whenever it is read.
+    """
+    tree, analysis = question.tree, question.analysis
     if not isinstance(tree, exp.Select) or tree.find(*_ODD) or tree.args.get("distinct"):
         return False
-    if analysis.facts.owner is None:
+    if analysis.facts.owner is None or _volatile(tree):
         return False
-    found = _aggregates(tree)
+    named = {id(table) for table in tree.find_all(exp.Table) if _private(question, table)}
+    if not named <= {id(table) for table in _private_sources(question)}:
+        return False
+    found = own_aggregates(tree)
     return bool(found) and all(
-        isinstance(node, ONE_PASS) and not node.find(exp.Distinct, exp.Order) for node in found
+        isinstance(node, _ADDED) and not node.find(exp.Distinct, exp.Order) for node in found
     )
 
 
-def _aggregates(tree: exp.Select) -> list[Any]:
-    """Return the different aggregates of the outermost SELECT."""
-    having = tree.args.get("having")
-    items = [*tree.selects, *([having] if having else [])]
-    inner = {id(node) for item in items for sub in item.find_all(exp.Subquery, exp.Exists)
-             for node in sub.find_all(exp.AggFunc)}  # fmt: skip
-    found = [node for item in items for node in item.find_all(exp.AggFunc) if id(node) not in inner]
-    return list({node.sql(): node for node in found}.values())
+def _volatile(tree: Node) -> bool:
+    plain = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+             for node in tree.find_all(exp.Func))  # fmt: skip
+    return any(name.lower() in _VOLATILE for name in plain)
+
+
+def _private(question: Question, table: Node) -> bool:
+    return table.name in question.tables.private
+
+
+def _private_sources(question: Question) -> list[Node]:
+    """Return the private tables that scopes of the query read."""
+    scopes = question.analysis.root.traverse()
+    sources = [source for scope in scopes for source in scope.sources.values()]
+    return [s for s in sources if isinstance(s, exp.Table) and _private(question, s)]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What every unit adds to every group: a fact of the pool.
+
+    Attributes:
+        kinds: SQL type of every aggregate.
+        size: Number of groups.
+        groups: (n,) rising group of every cell.
+        units: (n,) unit of every cell.
+        summed: Names of what is added up: rows (n), entries (c0, c1, ...), values (v0, v1, ...).
+        added: (n, len(summed)) what the unit adds to the group.
+        least: Values of MIN and MAX by aggregate, (n,) each; those of MAX with their sign changed.
+    """
+
+    kinds: list[str]
+    size: int
+    groups: Ints
+    units: Ints
+    summed: list[str]
+    added: Floats
+    least: dict[int, Floats]
 
 
 class OnePass:
-    """The answers of one query on all worlds."""
+    """The answers of one question on any worlds, from one aggregation."""
 
-    def __init__(self, query: Query) -> None:
-        self.query, self.connection = query, query.database.connection
-        self.tree = query._tree.copy()
-        self.aggregates = _aggregates(self.tree)
-        self.keys = group_keys(self.tree)
+    def __init__(self, question: Question) -> None:
+        self.question, self.tables = question, question.tables
+        self.aggregates = list({n.sql(): n for n in own_aggregates(question.tree)}.values())
+        self.keys = group_keys(question.tree)
+        self._groups = f"__groups_{digest(question.sql)[:16]}"
 
-    def answers(self, members: Bools) -> tuple[list[tuple[Any, ...]], Floats]:
-        """Return the keys of the rows, and (worlds, rows, measures) numbers; NaN for NULL."""
-        self._cells()
-        self._groups()
-        self._aggregate(np.ascontiguousarray(members.T))
-        rows = self._rows()
-        return rows, self._project(len(members), len(rows))
+    def study(self) -> tuple[list[tuple[Any, ...]], Floats]:
+        """Return the keys of the rows, and answers that show how they spread.
 
-    def _owned_tree(self) -> tuple[exp.Select, exp.Expression]:
-        """Return the query over tables that carry owners, and the column of the owner."""
-        analysis = self.query._analysis
-        tree = self.query._tree.copy()
-        twins = dict(zip((id(n) for n in self.query._tree.walk()), tree.walk(), strict=True))
-        for scope in analysis.root.traverse():
-            for source in scope.sources.values():
-                if isinstance(source, exp.Table) and source.name in self.query.database.private:
-                    twins[id(source)].set("db", exp.to_identifier("pool"))
-            facts = analysis.of(scope)
-            if facts.local and facts.owner and scope is not analysis.root:
-                twin = twins[id(scope.expression)]
-                owner = exp.column(UNIT, facts.owner, quoted=True)
-                twin.select(exp.alias_(owner.copy(), UNIT, quoted=True), copy=False)
-                if twin.args.get("group"):
-                    twin.group_by(owner, copy=False)
-        assert analysis.facts.owner is not None
-        return tree, exp.column(UNIT, analysis.facts.owner, quoted=True)
+        These are (k + 1, rows, measures) numbers, of the first worlds and, last, of the pool; NaN
+        for NULL.
+        """
+        masks = self.tables.source.masks[:PROBES]
+        values = self._values(np.append(masks, np.ones_like(masks[:1]), axis=0))
+        return self._rows(), values
 
-    def _cells(self) -> None:
-        """Make one row a (group, unit), with what the unit adds to every aggregate."""
-        tree, owner = self._owned_tree()
-        keys = group_keys(tree)
-        tree.set("having", None)
-        types = tree.copy()
-        types.set(
-            "expressions", [exp.alias_(a.copy(), f"a{i}") for i, a in enumerate(self.aggregates)]
-        )
-        self.types = [r[1] for r in self._run(f"DESCRIBE {types.sql('duckdb')}").fetchall()]
-        parts: list[Any] = [exp.alias_(key.copy(), f"k{i}") for i, key in enumerate(keys)]
+    def answers(self, worlds: Ints) -> Floats:
+        """Return the (k, rows, measures) numbers of these worlds; NaN for NULL."""
+        return self._values(self.tables.source.masks[worlds])
+
+    @cached_property
+    def _cells(self) -> Cells:
+        """Aggregate by (group, unit), and number the groups."""
+        tree, owner = _owned_tree(self.question)
+        parts = [exp.alias_(key.copy(), f"k{i}") for i, key in enumerate(group_keys(tree))]
         parts.append(exp.alias_(owner.copy(), "u"))
         parts.append(exp.alias_(exp.Count(this=exp.Star()), "n"))
         for i, node in enumerate(self.aggregates):
-            parts += self._partials(i, node)
+            parts += _partials(i, node)
         tree.set("expressions", parts)
         tree.group_by(owner, copy=False)
-        self._run(f"CREATE OR REPLACE TEMP TABLE __cells AS {tree.sql('duckdb')}")
+        self.tables.run(f"CREATE OR REPLACE TEMP TABLE __cells AS {tree.sql('duckdb')}")
+        described = self.tables.run("DESCRIBE __cells").fetchall()
+        types = {row[0]: row[1] for row in described}
+        kinds = [types[f"v{i}"] for i in range(len(self.aggregates))]
+        self._number_groups()
+        found = self._fetched(kinds)
+        self.tables.run("DROP TABLE __cells")
+        return self._collected(kinds, found)
 
-    def _partials(self, i: int, node: Any) -> list[Any]:
-        """Return the columns from which an aggregate is put together: its value and its count."""
-        bare = isinstance(node.this, exp.Star) or node.this is None
-        counted = exp.Count(this=exp.Star() if bare else node.this.copy())
-        if isinstance(node, exp.Count):
-            if len(node.expressions):
-                counted = node.copy()
-            value: Any = counted.copy()
-        elif isinstance(node, exp.Min | exp.Max):
-            value = node.copy()
-        else:
-            value = exp.Sum(this=node.this.copy())
-        number = exp.cast(value, "DOUBLE")
-        if isinstance(node, exp.Min | exp.Max):
-            read = as_number(value.sql("duckdb"), self.types[i], node.sql())
-            sign = "-" if isinstance(node, exp.Max) else ""
-            number = exp.maybe_parse(f"{sign}{read}", dialect="duckdb")
-        return [exp.alias_(number, f"v{i}"), exp.alias_(exp.cast(counted, "DOUBLE"), f"c{i}")]
-
-    def _groups(self) -> None:
-        """Number the groups: those that occur, and those that were declared."""
+    def _number_groups(self) -> None:
+        """Make the table of groups: those that occur, and those that were declared."""
         places = self._declared_keys()
         free = [f"k{i}" for i in range(len(self.keys)) if i not in places]
         parts = [f"(SELECT DISTINCT {', '.join(free)} FROM __cells)"] if free else []
         for i, entries in places.items():
             values = exp.Array(expressions=[exp.convert(e) for e in entries]).sql("duckdb")
             parts.append(f"(SELECT unnest({values}) AS k{i})")
-        if not self.keys:
-            parts = ["(SELECT 0)"]
-        listed = ", ".join(f"k{i}" for i in range(len(self.keys))) or "0 AS nothing"
-        order = f"ORDER BY {listed}" if self.keys else ""
-        self._run(
-            f"CREATE OR REPLACE TEMP TABLE __groups AS SELECT {listed}, "
-            f"row_number() OVER ({order}) - 1 AS g FROM {' CROSS JOIN '.join(parts)}"
-        )
+        listed = ", ".join(f"k{i}" for i in range(len(self.keys)))
+        rows = f"{listed}, row_number() OVER (ORDER BY {listed}) - 1 AS g" if listed else "0 AS g"
+        start = f" FROM {' CROSS JOIN '.join(parts)}" if listed else ""
+        self.tables.run(f"CREATE OR REPLACE TEMP TABLE {self._groups} AS SELECT {rows}{start}")
 
     def _declared_keys(self) -> dict[int, list[Any]]:
         """Return declared entries by the place of their key in GROUP BY."""
-        nodes = {i: self.query._tree.selects[i].unalias() for i in self.query.declared}
+        declared = self.question.declared
+        nodes = {i: self.question.tree.selects[i].unalias() for i in declared}
         return {
-            j: self.query.declared[i]
+            j: declared[i]
             for j, key in enumerate(self.keys)
             for i, node in nodes.items()
             if key == node
         }
 
-    def _aggregate(self, members: Bools) -> None:
-        """Put every aggregate together for every world and group; a table of them."""
-        same = " AND ".join(
-            f"c.k{i} IS NOT DISTINCT FROM g.k{i}" for i in range(len(self.keys))
-        ) or "true"  # fmt: skip
-        columns = ", ".join(f"v{i}, c{i}" for i in range(len(self.aggregates)))
-        cells = self._run(
-            f"SELECT g, u, CAST(n AS DOUBLE) AS n, {columns} "
-            f"FROM __cells AS c JOIN __groups AS g ON {same} ORDER BY g, u"
-        ).fetchnumpy()
-        groups, units = (np.asarray(cells[name], np.int64) for name in ("g", "u"))
-        size = int(self._run("SELECT count(*) FROM __groups").fetchall()[0][0])
-        extreme = [isinstance(a, exp.Min | exp.Max) for a in self.aggregates]
-        summed = ["n"] + [f"c{i}" for i in range(len(extreme))]
-        summed += [f"v{i}" for i, e in enumerate(extreme) if not e]
-        added = np.stack([_filled(cells[name], 0.0) for name in summed], axis=1)
-        found = totals(groups, units, added, members, size)
-        m = members.shape[1]
-        table = {name: found[:, :, j].ravel() for j, name in enumerate(summed)}
-        table |= {"w": np.repeat(np.arange(m), size), "g": np.tile(np.arange(size), m)}
+    def _fetched(self, kinds: list[str]) -> dict[str, Any]:
+        """Return the cells as numbers, with that of their group, group by group."""
+        same = [f"c.k{i} IS NOT DISTINCT FROM g.k{i}" for i in range(len(self.keys))]
+        listed = ["g", "u", "CAST(n AS DOUBLE) AS n"]
         for i, node in enumerate(self.aggregates):
-            if extreme[i]:
-                least = extremes(groups, units, _filled(cells[f"v{i}"], np.nan), members, size)
-                table[f"v{i}"] = -least.ravel() if isinstance(node, exp.Max) else least.ravel()
-        self.connection.register("__sums", table)
+            sign = "-" if isinstance(node, exp.Max) else ""
+            listed.append(f"{sign}{as_number(f'v{i}', kinds[i], snippet(node))} AS v{i}")
+            listed.append(f"CAST(c{i} AS DOUBLE) AS c{i}")
+        found: dict[str, Any] = self.tables.run(
+            f"SELECT {', '.join(listed)} FROM __cells AS c "
+            f"JOIN {self._groups} AS g ON {' AND '.join(same) or 'true'} ORDER BY g, u"
+        ).fetchnumpy()
+        return found
 
-    def _run(self, sql: str) -> Any:
-        from rpac.sql.query import _run
+    def _collected(self, kinds: list[str], found: dict[str, Any]) -> Cells:
+        extreme = [i for i, node in enumerate(self.aggregates) if _is_extreme(node)]
+        summed = ["n", *(f"c{i}" for i in range(len(kinds)))]
+        summed += [f"v{i}" for i in range(len(kinds)) if i not in extreme]
+        groups, units = (np.asarray(found[name], np.int64) for name in ("g", "u"))
+        size = int(self.tables.run(f"SELECT count(*) FROM {self._groups}").fetchall()[0][0])
+        table = np.stack([_filled(found[name], 0.0) for name in summed], axis=1)
+        least = {i: _filled(found[f"v{i}"], np.nan) for i in extreme}
+        return Cells(kinds, size, groups, units, summed, on_grid(groups, table, size), least)
 
-        return _run(self.query.database, sql)
+    def _values(self, masks: Bools) -> Floats:
+        """Put every aggregate together for every world and group, and compute the measures."""
+        cells, m, members = self._cells, len(masks), np.ascontiguousarray(masks.T)
+        found = totals(cells.groups, cells.units, cells.added, members, cells.size)
+        table = {name: found[:, :, j].ravel() for j, name in enumerate(cells.summed)}
+        table["w"] = np.repeat(np.arange(m), cells.size)
+        table["g"] = np.tile(np.arange(cells.size), m)
+        for i, values in cells.least.items():
+            least = extremes(cells.groups, cells.units, values, members, cells.size).ravel()
+            table[f"v{i}"] = -least if isinstance(self.aggregates[i], exp.Max) else least
+        self.tables.connection.register("__sums", table)
+        measures = self.tables.run(self._projection).fetchnumpy()
+        self.tables.connection.unregister("__sums")
+        out = np.full((m, cells.size, len(self.question.measures)), np.nan)
+        for j in range(out.shape[2]):
+            out[measures["w"], measures["g"], j] = _filled(measures[f"m{j}"], np.nan)
+        return out
 
-    def _value(self, i: int, node: Any) -> str:
-        """Return SQL for an aggregate from its parts, in its own type."""
-        if isinstance(node, exp.Count):
-            return f"CAST(s.v{i} AS BIGINT)"
-        if isinstance(node, exp.Avg):
-            return f"CASE WHEN s.c{i} > 0 THEN s.v{i} / s.c{i} END"
-        whole = whole_type(self.types[i])
-        value = f"round(s.v{i})" if whole else f"s.v{i}"
-        if self.types[i].startswith(("DATE", "TIMESTAMP")):
-            value = f"make_timestamp(CAST(s.v{i} * 1e6 AS BIGINT))"
-        return f"CASE WHEN s.c{i} > 0 THEN CAST({value} AS {self.types[i]}) END"
+    @cached_property
+    def _projection(self) -> str:
+        """The measures in SQL, over the table of sums and, where they name keys, of groups."""
+        tree, kinds = self.question.tree, self._cells.kinds
+        values = [f"{_value(i, node, kinds[i])} AS a{i}" for i, node in enumerate(self.aggregates)]
+        listed = ["w", "g"]
+        for j, m in enumerate(self.question.measures):
+            text = self._rewritten(tree.selects[m.place].unalias())
+            listed.append(f"{as_number(f'({text})', m.kind, '')} AS m{j}")
+        having = tree.args.get("having")
+        kept = f" WHERE {self._rewritten(having.this)}" if having else ""
+        asked = f"SELECT {', '.join(listed)} FROM"
+        keyed = re.search(r"\bk\d", asked + kept)
+        inside = "__sums AS s" + (f" JOIN {self._groups} AS g USING (g)" if keyed else "")
+        there = " WHERE s.n > 0" if self.keys else ""
+        shown = ", ".join(["s.w", "g.*" if keyed else "s.g", *values])
+        return f"{asked} (SELECT {shown} FROM {inside}{there}){kept}"
 
-    def _rewritten(self, node: Any) -> str:
+    def _rewritten(self, node: Node) -> str:
         """Return an output expression over the tables of sums and groups."""
-        made = {a.sql(): f"a{i}" for i, a in enumerate(self.aggregates)}
-        made |= {key.sql(): f"k{i}" for i, key in enumerate(self.keys)}
+        sums = {a.sql(): f"a{i}" for i, a in enumerate(self.aggregates)}
+        groups = {key.sql(): f"k{i}" for i, key in enumerate(self.keys)}
+        top = node.copy()
 
-        def swap(part: Any) -> Any:
-            return exp.column(made[part.sql()]) if part.sql() in made else part
+        def swap(part: Node) -> Node:
+            text = part.sql()
+            if text in sums and is_own(part, top):
+                return exp.column(sums[text])
+            return exp.column(groups[text]) if text in groups else part
 
-        return str(node.copy().transform(swap).sql("duckdb"))
+        return str(top.transform(swap, copy=False).sql("duckdb"))
 
     def _rows(self) -> list[tuple[Any, ...]]:
-        listed = ", ".join(self._rewritten(self.tree.selects[i].unalias()) for i in self.query.keys)
-        return (
-            list(self._run(f"SELECT {listed or 'g'} FROM __groups ORDER BY g").fetchall())
-            if (self.query.keys)
-            else [()] * int(self._run("SELECT count(*) FROM __groups").fetchall()[0][0])
-        )
+        """Return the keys of every row, in the order of the groups."""
+        nodes = [self.question.tree.selects[i].unalias() for i in self.question.keys]
+        listed = ", ".join(self._rewritten(node) for node in nodes)
+        if not listed:
+            return [()] * self._cells.size
+        rows = self.tables.run(f"SELECT {listed} FROM {self._groups} ORDER BY g")
+        return list(rows.fetchall())
 
-    def _project(self, worlds: int, rows: int) -> Floats:
-        values = ", ".join(f"{self._value(i, a)} AS a{i}" for i, a in enumerate(self.aggregates))
-        listed = ", ".join(
-            as_number(f"({self._rewritten(self.tree.selects[m.place].unalias())})", m.kind, "")
-            + f" AS m{j}"
-            for j, m in enumerate(self.query.measures)
-        )
-        having = self.tree.args.get("having")
-        kept = f"WHERE {self._rewritten(having.this)}" if having else ""
-        there = "WHERE s.n > 0" if self.keys else ""
-        found = self._run(
-            f"SELECT w, g, {listed} FROM (SELECT s.w, g.*, {values} FROM __sums AS s "
-            f"JOIN __groups AS g USING (g) {there}) {kept}"
-        ).fetchnumpy()
-        self.connection.unregister("__sums")
-        out = np.full((worlds, rows, len(self.query.measures)), np.nan)
-        for j in range(out.shape[2]):
-            out[found["w"], found["g"], j] = _filled(found[f"m{j}"], np.nan)
-        return out
+
+def _owned_tree(question: Question) -> tuple[Node, Node]:
+    """Return the query over tables that carry owners, without HAVING, and the owner's column."""
+    analysis = question.analysis
+    tree = question.tree.copy()
+    twins = dict(zip((id(node) for node in question.tree.walk()), tree.walk(), strict=True))
+    for table in _private_sources(question):
+        twins[id(table)].set("db", exp.to_identifier("pool"))
+    for scope in analysis.root.traverse():
+        facts = analysis.of(scope)
+        if facts.local and scope is not analysis.root and not scope.is_subquery:
+            twin = twins[id(scope.expression)]
+            owner = exp.column(UNIT, facts.owner, quoted=True)
+            twin.select(exp.alias_(owner.copy(), UNIT, quoted=True), copy=False)
+            if twin.args.get("group"):
+                twin.group_by(owner, copy=False)
+    tree.set("having", None)
+    return tree, exp.column(UNIT, analysis.facts.owner, quoted=True)
+
+
+def _partials(i: int, node: Node) -> list[Node]:
+    """Return the columns from which an aggregate is put together: its value and its count."""
+    bare = node.this is None or isinstance(node.this, exp.Star)
+    counted = exp.Count(this=exp.Star() if bare else node.this.copy())
+    value = exp.Sum(this=node.this.copy()) if isinstance(node, exp.Avg) else node.copy()
+    return [exp.alias_(value, f"v{i}"), exp.alias_(counted, f"c{i}")]
+
+
+def _value(i: int, node: Node, kind: str) -> str:
+    """Return SQL for an aggregate from its parts, in its own type."""
+    if isinstance(node, exp.Count):
+        return f"CAST(s.v{i} AS BIGINT)"
+    if isinstance(node, exp.Avg):
+        return f"CASE WHEN s.c{i} > 0 THEN s.v{i} / s.c{i} END"
+    value = f"round(s.v{i})" if whole_type(kind) else f"s.v{i}"
+    if kind.startswith(("DATE", "TIMESTAMP")):
+        value = f"make_timestamp(CAST(s.v{i} * 1e6 AS BIGINT))"
+    return f"CASE WHEN s.c{i} > 0 THEN CAST({value} AS {kind}) END"
+
+
+def _is_extreme(node: Node) -> bool:
+    return isinstance(node, exp.Min | exp.Max)
 
 
 def _filled(values: Any, empty: float) -> Floats:

@@ -10,6 +10,27 @@ from rpac._base.types import Bools, Floats, Ints
 
 _BLOCK = 1 << 22
 """Entries of the world matrix that are held as floats at a time."""
+_LEAST = -900
+"""Exponent below which a grid would leave the numbers of float64."""
+
+
+def on_grid(groups: Ints, values: Floats, size: int) -> Floats:
+    """Return values rounded, group by group, to a grid on which float64 adds them up exactly.
+
+    So a world's sum is the same to the last bit in whatever order it is added, beside whatever
+    other worlds, on whatever machine. Whole numbers below 2^52 in sum stay as they are.
+
+    Args:
+        groups: (n,) rising group of every cell.
+        values: (n, k) what is to be added up.
+        size: Number of groups.
+    """
+    most = np.zeros((size, values.shape[1]))
+    for g, cells in _slices(groups, size):
+        most[g] = np.abs(values[cells]).sum(axis=0)
+    exponent = np.maximum(np.frexp(most)[1], _LEAST)
+    step = np.ldexp(1.0, exponent - 52)[groups]
+    return np.asarray(np.rint(values / step) * step)
 
 
 def totals(groups: Ints, units: Ints, values: Floats, members: Bools, size: int) -> Floats:

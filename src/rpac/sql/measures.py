@@ -1,0 +1,67 @@
+"""Columns of numbers: how an SQL type is read as a number, and written again."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from rpac._base.checks import refuse
+
+_WHOLE = re.compile(r"^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BOOLEAN)$")
+_REAL = re.compile(r"^(FLOAT|DOUBLE|DECIMAL\((\d+),(\d+)\))$")
+_TIME = re.compile(r"^(DATE|TIMESTAMP.*)$")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of numbers to privatize.
+
+    Attributes:
+        place: Its place among the query's columns.
+        kind: Its SQL type.
+        degree: How it grows with the units: the released number is multiplied by 2^degree.
+        counts: Whether it is released on the lattice of whole numbers.
+    """
+
+    place: int
+    kind: str
+    degree: int
+    counts: bool
+
+    def typed(self, value: float) -> Any:
+        """Return a released number in the type that the query gives.
+
+        >>> Measure(0, "DECIMAL(9,2)", 1, counts=False).typed(3.14159)
+        3.14
+        """
+        if self.kind == "BOOLEAN":
+            return value > 0.5
+        if whole_type(self.kind):
+            return round(value)
+        if _TIME.match(self.kind):
+            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=value)
+            return moment.date() if self.kind == "DATE" else moment
+        found = _REAL.match(self.kind)
+        return round(value, int(found[3])) if found and found[3] else float(value)
+
+
+def whole_type(kind: str) -> bool:
+    """Whether an SQL type holds whole numbers."""
+    return bool(_WHOLE.match(kind)) or (kind.startswith("DECIMAL") and kind.endswith(",0)"))
+
+
+def as_number(column: str, kind: str, label: str) -> str:
+    """Return SQL that reads a column as DOUBLE; text is refused.
+
+    Args:
+        column: The column, in SQL.
+        kind: Its SQL type.
+        label: Its name in the answer.
+    """
+    if _TIME.match(kind):
+        return f"epoch({column})"
+    if not (_WHOLE.match(kind) or _REAL.match(kind)):
+        raise refuse(f"numbers or dates in {label!r}", kind, "Count it, or group by it.")
+    return f"CAST({column} AS DOUBLE)"

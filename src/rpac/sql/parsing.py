@@ -1,0 +1,100 @@
+"""The one SELECT in a text: its tables known, its columns named in full, its order taken off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+
+from rpac._base.checks import refuse
+from rpac.sql.syntax import Node, snippet
+from rpac.sql.tables import Tables
+
+_SHOWN = 24
+
+
+def parsed(tables: Tables, sql: str) -> Node:
+    """Return the one SELECT in a text, every column with its table."""
+    try:
+        tree = _one_select(sql)
+        _refuse_other_tables(tree, tables)
+        schema: dict[str, object] = dict(tables.columns)
+        return _spelled_out(qualify(tree, schema=schema, dialect="duckdb"))
+    except (SqlglotError, RecursionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+        move = "Check its syntax and names."
+        if "could not be resolved" in reason:
+            known = [f"{t}.{c}" for t, inside in tables.columns.items() for c in inside]
+            more = " ..." if len(known) > _SHOWN else ""
+            move = f"Columns: {', '.join(known[:_SHOWN])}{more}."
+        raise refuse("a SELECT that parses", reason, move) from None
+
+
+def _one_select(sql: str) -> Node:
+    """Return the only statement of a text, out of its parentheses."""
+    statements: list[Any] = sqlglot.parse(sql, dialect="duckdb")
+    if len(statements) != 1:
+        raise refuse("one SELECT", f"{len(statements)} statements", "Ask one question.")
+    tree = statements[0]
+    while isinstance(tree, exp.Subquery) and tree.is_wrapper:
+        tree = tree.this
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        got = "nothing" if tree is None else repr(snippet(tree))
+        raise refuse("one SELECT", got, "Ask one question.")
+    return tree
+
+
+def _refuse_other_tables(tree: Node, tables: Tables) -> None:
+    """Let a query name tables of the database only: each of them is filtered by world."""
+    known = {name.lower() for name in tables.columns}
+    known |= {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
+        if not plain or table.name.lower() not in known:
+            raise refuse(
+                f"tables among {sorted(tables.columns)}, without a schema",
+                table.sql("duckdb")[:80],
+                "Functions and other schemas would read past the drawn sample.",
+            )
+
+
+def _spelled_out(tree: Node) -> Node:
+    """Return the query with every GROUP BY ALL written as the columns it means."""
+    for select in tree.find_all(exp.Select):
+        group = select.args.get("group")
+        if group is not None and group.args.get("all"):
+            plain = [item.unalias() for item in select.selects if not item.find(exp.AggFunc)]
+            select.set("group", exp.Group(expressions=[node.copy() for node in plain]))
+    return tree
+
+
+def take_order(tree: Node) -> tuple[list[tuple[int, bool]], int | None]:
+    """Take ORDER BY and LIMIT off a query; they are applied to the released rows.
+
+    Returns:
+        The columns to order by, each with whether it falls, and the limit. Terms that are no
+        output column are dropped: nothing of them is released.
+    """
+    if tree.args.get("offset") is not None:
+        got = snippet(tree.args["offset"])
+        raise refuse("no OFFSET in the outermost SELECT", got, "Drop it.")
+    order, limit = tree.args.pop("order", None), tree.args.pop("limit", None)
+    names = {item.alias_or_name: i for i, item in enumerate(tree.selects)}
+    places = []
+    for term in order.expressions if order else []:
+        same = [i for i, item in enumerate(tree.selects) if item.unalias() == term.this]
+        named = names.get(term.this.name) if isinstance(term.this, exp.Column) else None
+        place = same[0] if same else named
+        if place is not None:
+            places.append((place, bool(term.args.get("desc"))))
+    return places, None if limit is None else _limit(limit)
+
+
+def _limit(limit: Node) -> int:
+    if not isinstance(limit.expression, exp.Literal) or not limit.expression.is_int:
+        got = repr(snippet(limit.expression))
+        raise refuse("a plain number in LIMIT", got, "Write the number.")
+    return int(limit.expression.name)

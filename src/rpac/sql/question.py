@@ -1,0 +1,154 @@
+"""A question in SQL, read and found fit: its columns, what is public of them, what are numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import build_scope
+
+from rpac._base.checks import refuse
+from rpac.sql.analysis import Analysis
+from rpac.sql.measures import Measure, as_number, whole_type
+from rpac.sql.parsing import parsed, take_order
+from rpac.sql.roles import Facts
+from rpac.sql.syntax import Node, group_keys
+from rpac.sql.tables import Tables
+
+OTHER = "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One SELECT that may be asked.
+
+    Attributes:
+        tables: What it is asked of.
+        sql: Its text.
+        tree: Its syntax, every column with its table, declared groups written out.
+        analysis: What is known of its scopes.
+        labels: Names of its columns.
+        keys: Places of its public columns.
+        measures: Its other columns, numbers to privatize.
+        declared: All entries of declared groups, by place of the column.
+        lost_keys: Names of declared groups that are neither a column nor in this query.
+        order: Places to order by, each with whether it falls.
+        limit: Number of rows to show; None for all.
+    """
+
+    tables: Tables
+    sql: str
+    tree: Node
+    analysis: Analysis
+    labels: list[str]
+    keys: list[int]
+    measures: list[Measure]
+    declared: Mapping[int, list[Any]]
+    lost_keys: list[str]
+    order: list[tuple[int, bool]]
+    limit: int | None
+
+
+def read(tables: Tables, sql: str) -> Question:
+    """Return a text as a question; one that is of single units, or of none, is refused."""
+    tree = parsed(tables, sql)
+    order, limit = take_order(tree)
+    labels, kinds = _described(tables, sql)
+    root = build_scope(tree)
+    assert root is not None
+    analysis = Analysis(tables, root)
+    _refuse_rows(analysis, labels)
+    declared, lost = _declare(tables, tree, labels)
+    keys = _keys(analysis.facts, labels, declared, lost)
+    places = [i for i in range(len(labels)) if i not in keys]
+    measures = []
+    for i in places:
+        as_number("x", kinds[i], labels[i])
+        alone = len(places) == 1 or isinstance(tree.selects[i].unalias(), exp.Count)
+        counts = whole_type(kinds[i]) and alone
+        measures.append(Measure(i, kinds[i], analysis.facts.listed[i].degree, counts=counts))
+    if not measures:
+        raise refuse("at least one number to privatize", f"public columns {labels}", "Ask for one.")
+    return Question(
+        tables, sql, tree, analysis, labels, keys, measures, declared, lost, order, limit
+    )
+
+
+def _described(tables: Tables, sql: str) -> tuple[list[str], list[str]]:
+    """Return the names and SQL types of the answer's columns."""
+    rows = tables.run(f"DESCRIBE {sql.strip().rstrip(';')}").fetchall()
+    labels = [row[0] for row in rows]
+    twice = [label for label, times in Counter(labels).items() if times > 1]
+    if twice:
+        raise refuse("unique names of columns", f"{twice[0]!r} twice", "Rename one with AS.")
+    return labels, [row[1] for row in rows]
+
+
+def _refuse_rows(analysis: Analysis, labels: list[str]) -> None:
+    if not analysis.facts.private:
+        found = sorted({table.name for table in analysis.root.expression.find_all(exp.Table)})
+        raise refuse(
+            "a query that reads a private table",
+            f"public tables only: {found}",
+            "Just run it: no secret.",
+        )
+    if analysis.facts.owned:
+        raise refuse(
+            "a query that aggregates over units",
+            f"rows of single units, with columns {labels}",
+            "Count, sum or average them, by groups that are not the unit's.",
+        )
+
+
+def _declare(
+    tables: Tables, tree: Node, labels: list[str]
+) -> tuple[dict[int, list[Any]], list[str]]:
+    """Rewrite declared groups to their entries or "other".
+
+    Returns:
+        The entries by place of the column, and the declared names that nothing has.
+    """
+    groups = group_keys(tree)
+    columns = [(t, c) for t, inside in tables.columns.items() for c in inside]
+    named = {name for t, c in columns for name in (c, f"{t}.{c}")}
+    found: dict[int, list[Any]] = {}
+    for i, item in enumerate(tree.selects):
+        node = item.unalias()
+        names = {labels[i].lower(), node.name.lower(), node.sql().replace('"', "").lower()}
+        named |= names
+        name = next((key for key in tables.keys if key.lower() in names), None)
+        if name is not None and node in groups:
+            found[i] = _written_out(node, groups, list(tables.keys[name]))
+    return found, [key for key in tables.keys if key.lower() not in named]
+
+
+def _written_out(node: Node, groups: list[Node], entries: list[Any]) -> list[Any]:
+    """Put the entries, or "other", in place of a column; return all that it can be."""
+    text = all(isinstance(entry, str) for entry in entries)
+    rest = exp.Literal.string(OTHER) if text else exp.null()
+    case = exp.Case().when(node.copy().isin(*entries), node.copy()).else_(rest)
+    for place in [group for group in groups if group == node]:
+        place.replace(case.copy())
+    node.replace(case)
+    return [*entries, OTHER if text else None]
+
+
+def _keys(
+    facts: Facts, labels: list[str], declared: Mapping[int, list[Any]], lost: list[str]
+) -> list[int]:
+    """Return the places of public columns; private ones, if not declared, are refused."""
+    keys = []
+    for i, column in enumerate(facts.listed):
+        if i in declared or column.role == "public":
+            keys.append(i)
+        elif column.role == "private":
+            move = "Say which groups there are (keys), or that their names are public (public)."
+            if lost:
+                move += f" No column is named {lost[0]!r}, as in `keys`."
+            raise refuse(
+                f"groups in {labels[i]!r} that are public or declared", "a private column", move
+            )
+    return keys

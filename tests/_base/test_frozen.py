@@ -1,0 +1,40 @@
+"""What is frozen stays as it was made, and so do its copies."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import rpac
+from rpac._base.frozen import Frozen
+
+
+class Box(Frozen):
+    def __init__(self, values, name):
+        self.values, self.name = values, name
+        self.freeze("values")
+
+
+def test_attributes_and_arrays_stay():
+    mine = np.arange(3.0)
+    box = Box(mine, "a")
+    with pytest.raises(rpac.InputError, match="Expected Box that stays as it was made; got a new"):
+        box.name = "b"
+    with pytest.raises(rpac.InputError, match="a new `more`. Make another"):
+        box.more = 1
+    with pytest.raises(ValueError, match="read-only"):
+        box.values[0] = 9
+    mine[0] = 9  # the caller's own array is theirs still
+    assert box.values.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b))]
+)
+def test_copies_are_as_frozen(copied):
+    box = copied(Box(np.arange(3.0), "a"))
+    with pytest.raises(rpac.InputError, match="stays as it was made"):
+        box.name = "b"
+    with pytest.raises(ValueError, match="read-only"):
+        box.values[0] = 9

@@ -1,0 +1,416 @@
+"""What each command does: text for people, data for programs, and the order of safety."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from rpac._base.sealed import publish
+from rpac.certificate.certificate import Certificate
+from rpac.cli import commands
+from rpac.cli.options import Question, Releasing
+from rpac.cli.question import Ask
+from rpac.errors import LedgerError
+from rpac.ledger.ledger import Ledger
+from rpac.report import plan as planning
+from rpac.report import record as records
+from rpac.report import wording
+from tests.cli.conftest import MEAN, call
+
+BY_DEPT = "SELECT dept, avg(pay) AS pay FROM staff GROUP BY dept"
+
+
+def mean_of(folder, **given):
+    """The options of a release of the mean pay."""
+    usual = {"data": [folder / "staff.csv"], "unit": "id", "worlds": 8,
+             "statistic": "mean(pay)", "method": "auto-pac"}  # fmt: skip
+    return Releasing(**usual | given)
+
+
+def test_from_plan_to_verified_report(staff, tmp_path):
+    project = ("--project", staff / "project.toml", "--method", "auto-pac", "--budget", "0.5")
+    sql = "SELECT dept, avg(pay + bonus) AS pay FROM staff JOIN bonus USING (id) GROUP BY dept"
+    code, out, err = call("plan", *project, "--sql", sql)
+    assert (code, err) == (0, "")
+    assert "+- sampling" in out
+    assert "at most 0.5 nats" in out
+    assert "left       1 nats now, at least 0.5 after" in out
+    assert "whether a given person was in the sample guesses right 50 % of the time now" in out
+    assert not (staff / "books.db").exists()  # a plan makes no ledger
+    record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
+    words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
+    code, out, err = call(*words, "--sealed-report", sealed)
+    assert (code, err) == (0, "")
+    assert "guesses right 50 % of the time now, at most" in out
+    assert "\n[ ] holds the answer on the drawn sample, without its noise (95 %)\n( ) holds" in out
+    assert out.count("]  (") == 2  # departments
+    assert "Who is most exposed" in sealed.read_text()
+    assert "Who is most exposed" not in page.read_text()
+    first = json.loads(record.read_text())
+    code, again, _ = call(*words, "--json")
+    assert json.loads(again)["value"] == first["value"]  # the same key: the same answer, free
+    assert json.loads(again)["remaining"] == first["remaining"] > 0.4
+    books = staff / "books.db"
+    assert call("verify", record, "--ledger", books)[0] == 0
+    assert call("verify", books)[1].startswith("The ledger is whole: ")
+    assert call("report", record, "--out", tmp_path / "again.html")[0] == 0
+    assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
+    entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert any(entry.get("key") == "k1" for entry in entries)
+    shown = call("ledger", books)[1]
+    assert re.search(r"^ *version staff@[0-9a-f]{12}  ", shown, re.M)
+    assert "analyst" not in shown
+    code, _, err = call("release", *project, "--sql", sql, "--budget", "0.6")
+    assert code == 1
+    assert "what is left" in err
+    assert "rpac ledger LEDGER --cap NATS" in err
+    code, out, _ = call("plan", *project, "--sql", sql, "--budget", "0.6")
+    assert "does not fit" in out
+
+
+def test_a_plan_tells_price_errors_and_what_remains(staff):
+    given = {"data": [staff / "staff.csv"], "unit": "id", "worlds": 8, "method": "auto-pac"}
+    found = commands.plan(Question(**given, statistic="mean(pay)", budget=0.123456789))
+    assert (found.code, found.finish) == (0, None)
+    head = [line.split()[0] for line in found.text.splitlines()[:4]]
+    assert head == ["question", "secret", "price", "meaning"]
+    assert "which half of 12 id is in the sample" in found.text
+    assert "at most 0.123457 nats: moderate" in found.text  # rounded up
+    assert found.text.endswith("No ledger: spending is not recorded; pass --ledger")
+    ladder = re.findall(r"^ +([\d.]+) +[\d.]+$", found.text.split("budget  noise in")[1], re.M)
+    assert tuple(map(float, ladder)) == wording.LADDER
+    assert set(found.body) == {"nats", "meaning", "numbers", "curve", "chosen", "remaining"}
+    assert found.body["remaining"] is None
+    assert json.loads(publish(found.body)) == json.loads(json.dumps(found.body))
+
+
+def test_a_release_with_reports_makes_one_plan_and_one_record(staff, tmp_path, monkeypatch):
+    made = []
+
+    def counted(module, name):
+        function = getattr(module, name)
+
+        def count(*given, **named):
+            made.append(name)
+            return function(*given, **named)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted(planning, "plan")
+    counted(records, "record")
+    counted(commands, "simulate")
+    files = {name: tmp_path / name for name in ("out", "report", "sealed_report")}
+    found = commands.release(mean_of(staff, **files))
+    assert made == []  # the text comes from the release itself
+    assert not any(file.exists() for file in files.values())
+    body = found.finish()
+    assert made == ["plan", "record"]  # and the worlds of the release are not run again
+    assert json.loads(files["out"].read_text()) == json.loads(publish(body))
+    made.clear()
+    assert commands.release(mean_of(staff)).finish()["plan"] is None
+    assert made == ["record"]
+
+
+def test_the_plan_of_a_report_is_of_the_noise_that_was_released(staff, tmp_path):
+    body = commands.release(mean_of(staff, budget=0.3, out=tmp_path / "r.json")).finish()
+    made = Certificate.from_json(body["certificate"])
+    (number,) = body["plan"]["numbers"]
+    assert number["noise"] == pytest.approx(np.sqrt(made.noise["power"]), rel=1e-9)
+    low, high = body["answer"][0]["answer"]["noise"]
+    assert (high - low) / 2 == pytest.approx(1.959964 * number["noise"], rel=1e-9)
+
+
+def test_what_a_release_prints(staff):
+    found = commands.release(mean_of(staff))
+    answer, below = found.text.split("\n\n")[0], found.text.splitlines()
+    value, low, high, wide_low, wide_high = map(float, re.findall(r"-?[\d.]+", answer))
+    assert wide_low <= low < value < high <= wide_high
+    assert below[-1] == "no ledger: spending was not recorded"
+    assert found.body["meaning"] in below
+    labels = {line[:24].strip() for line in below if line[24:26] == "  "}
+    assert {"residual entropy", "membership of one person", "leaks at most"} <= labels
+    assert "booked" not in labels
+
+
+def test_receipt_and_rest_stand_in_line_with_the_certificate(staff):
+    books = str(staff / "l.db")
+    text = commands.release(mean_of(staff, ledger=books, cap=1.0)).text
+    assert re.search(r"^ {18}booked  entry \d of ledger [0-9a-f]{8}: 0\.\d{9} nats$", text, re.M)
+    assert re.search(r"^ {20}left  0\.9\d* nats$", text, re.M)
+    assert "no ledger" not in text
+
+
+def test_the_json_of_a_release_is_its_record(staff, tmp_path):
+    words = ("release", staff / "staff.csv", *MEAN, "--ledger", staff / "l.db", "--cap", "1")
+    code, out, err = call(*words, "--json", "--audit")
+    assert (code, err) == (0, "")
+    body = json.loads(out)
+    parts = "schema question about meaning answer value certificate receipt remaining plan audit"
+    assert list(body) == [*parts.split(), "sha256"]
+    assert body["sha256"] == records.content_hash(body)
+    assert body["audit"]["alarm"] is False
+    assert body["about"] == {"unit": "id", "units": 12, "worlds": 8}
+    assert body["receipt"]["answer"] is None
+    (tmp_path / "r.json").write_text(out)
+    assert call("verify", tmp_path / "r.json", "--ledger", staff / "l.db")[0] == 0
+
+
+STAGES = {
+    "the plan": "rpac.report.plan.plan",
+    "the record": "rpac.report.record.record",
+    "the seal": "rpac.report.record.seal",
+    "the file": "rpac.report.record.save",
+    "the report": "rpac.cli.commands.render",
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_answer_that_was_paid_for_is_shown_whatever_fails_after_it(stage, staff, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    words = ("release", staff / "staff.csv", *MEAN, "--ledger", staff / "l.db", "--cap", "1",
+             "--key", "a", "--out", staff / "r.json", "--report", staff / "r.html")  # fmt: skip
+    with monkeypatch.context() as broken:
+        broken.setattr(STAGES[stage], full)
+        code, shown, err = call(*words)
+        assert code == 1
+        assert "leaks at most" in shown
+        assert err == ("The answer stands, but its record and reports are not complete: No space "
+                       "left on device - with the same --key a retry is free.\n")  # fmt: skip
+        code, out, err = call(*words, "--json")
+    assert (code, "No space" in err) == (1, True)
+    said = json.loads(out)  # what can be said of the answer, and no record
+    assert set(said) == {"question", "meaning", "answer", "value", "certificate", "receipt",
+                         "remaining"}  # fmt: skip
+    assert f"{said['value']:.6g}" in shown
+    assert said["remaining"] == pytest.approx(0.9, abs=1e-3)
+    assert Ledger(staff / "l.db").spent == pytest.approx(0.1, abs=1e-3)  # once
+    assert call(*words)[0] == 0  # a retry completes it
+    body = json.loads((staff / "r.json").read_text())
+    assert body["value"] == said["value"]
+    assert call("verify", staff / "r.json", "--ledger", staff / "l.db")[0] == 0
+
+
+def test_an_interrupt_or_a_failure_that_may_quote_data_is_told_by_its_kind(staff, monkeypatch):
+    for error in (KeyboardInterrupt("salary 4711"), ZeroDivisionError("salary 4711")):
+
+        def fails(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr("rpac.report.record.record", fails)
+        code, out, err = call("release", staff / "staff.csv", *MEAN)
+        assert (code, "leaks at most" in out) == (1, True)
+        assert f"not complete: {type(error).__name__} - with" in err
+        assert "4711" not in out + err
+
+
+def test_a_ledger_that_cannot_tell_what_is_left_hides_no_answer(staff, monkeypatch):
+    def locked(_):
+        raise LedgerError("Expected a ledger; got a locked one. Try again.")
+
+    monkeypatch.setattr(Ask, "left", property(locked))
+    found = commands.release(mean_of(staff, ledger=str(staff / "l.db"), cap=1.0))
+    assert "leaks at most" in found.text
+    assert "booked" in found.text
+    assert "left  " not in found.text
+    assert found.finish()["remaining"] is None
+
+
+@pytest.mark.parametrize("option", ["--out", "--report", "--sealed-report"])
+def test_what_cannot_be_written_is_refused_before_it_is_charged(option, staff):
+    words = ("release", staff / "staff.csv", *MEAN, "--ledger", staff / "l.db", "--cap", "1")
+    code, out, err = call(*words, option, staff / "no" / "x.html")
+    assert (code, out) == (1, "")
+    assert err == ("Expected a path that can be written; got 'x.html': No such file or directory. "
+                   "Nothing was charged.\n")  # fmt: skip
+    assert "got 'staff': Is a directory" in call(*words, option, staff)[2]
+    assert not (staff / "l.db").exists()
+
+
+def test_trying_a_path_leaves_it_as_it_was(staff):
+    old = staff / "old.html"
+    old.write_text("what was there")
+    for words in (("--out", old), ("--report", staff / "new.html")):
+        code, _, err = call("release", staff / "staff.csv", *MEAN, "--budget", "-1", *words)
+        assert (code, "Expected a positive budget in nats; got -1.0" in err) == (1, True)
+    assert old.read_text() == "what was there"
+    assert not (staff / "new.html").exists()
+
+
+def test_a_retry_has_nothing_left_to_attack(staff):
+    words = ("release", staff / "staff.csv", *MEAN, "--ledger", staff / "l.db", "--cap", "1",
+             "--key", "a", "--audit", "--json", "--sealed-report", staff / "s.html")  # fmt: skip
+    first, again = (json.loads(call(*words)[1]) for _ in range(2))
+    assert (first["audit"] is None, again["audit"] is None) == (False, True)
+    assert again["receipt"] == first["receipt"]
+    assert "Nobody was attacked for this release" in (staff / "s.html").read_text()
+
+
+def test_groups_of_any_kind_are_shown(staff):
+    text = (staff / "staff.csv").read_text().replace(",b,", ",,")  # a department without a name
+    (staff / "staff.csv").write_text(text)
+    sql = BY_DEPT.replace("dept,", "dept, dept IS NULL AS none, DATE '2020-02-02' AS day,", 1)
+    sql += ", none, day"
+    code, out, err = call("release", staff / "staff.csv", "--unit", "id", "--worlds", "8",
+                          "--sql", sql, "--public", "dept", "--json",
+                          "--report", staff / "r.html", "--method", "auto-pac")  # fmt: skip
+    assert (code, err) == (0, "")
+    groups = [(row["dept"], row["none"], row["day"]) for row in json.loads(out)["answer"]]
+    assert sorted(groups, key=str) == [("a", False, "2020-02-02"), (None, True, "2020-02-02")]
+
+
+def edited(body, **changes):
+    """Return a record as a forger writes it: changed, and its hash made to fit again."""
+    body = body | changes
+    return publish(body | {"sha256": records.content_hash(body)}, indent=1) + "\n"
+
+
+def test_an_edited_record_is_not_what_the_ledger_says(staff, tmp_path):
+    books, file = tmp_path / "l.db", tmp_path / "r.json"
+    words = ("release", staff / "staff.csv", *MEAN, "--ledger", books, "--cap", "1")
+    assert call(*words, "--out", file)[0] == 0
+    text = file.read_text()
+    body = json.loads(text)
+    code, out, _ = call("verify", file, "--ledger", books)
+    assert (code, "this very record" in out) == (0, True)
+    answer = [{"answer": body["answer"][0]["answer"] | {"value": 1e6}}]
+    changes = {"answer": answer, "value": 1e6, "question": "SELECT 1", "remaining": 9.0,
+               "about": {"unit": "id", "units": 9, "worlds": 9}}  # fmt: skip
+    for name, value in changes.items():
+        file.write_text(publish(body | {name: value}, indent=1))  # by accident
+        for words in (("verify", file), ("report", file, "--out", tmp_path / "r.html")):
+            code, _, err = call(*words)
+            assert (code, "got 'r.json', which was changed" in err) == (1, True), name
+        file.write_text(edited(body, **{name: value}))  # by somebody who knows the format
+        code, out, _ = call("verify", file)
+        assert (code, "which anybody can recompute\nnot compared with" in out) == (0, True)
+        code, _, err = call("verify", file, "--ledger", books)
+        assert (code, "Expected a record sealed in this ledger" in err) == (1, True), name
+    file.write_text(edited(body, receipt="paid"))
+    assert "this certificate; got the hash None" in call("verify", file, "--ledger", books)[2]
+    file.write_text(edited(body, meaning="Nobody learns anything."))
+    assert call("verify", file)[0] == 1
+    file.write_text(text)
+    assert call("verify", file, "--ledger", books)[0] == 0
+
+
+def test_verify_says_what_it_compared(staff, tmp_path):
+    record = tmp_path / "r.json"
+    assert call("release", staff / "staff.csv", *MEAN, "--out", record)[0] == 0
+    code, out, _ = call("verify", record, "--json")
+    assert (code, json.loads(out)["checked"][1]) == (
+        0, "no ledger: spending was not recorded, nothing else to compare it with")  # fmt: skip
+    certificate = tmp_path / "c.json"
+    certificate.write_text(json.loads(record.read_text())["certificate"])
+    code, out, _ = call("verify", certificate)
+    assert (code, out.startswith("The certificate is unaltered.\n\n")) == (0, True)
+    assert json.loads(call("verify", certificate, "--json")[1]) == {"certificate": "unaltered"}
+    certificate.write_text(certificate.read_text().replace("proved", "proven"))
+    assert "Expected an unaltered certificate" in call("verify", certificate)[2]
+    books = tmp_path / "l.db"
+    Ledger(books, 1.0)
+    assert json.loads(call("verify", books, "--json")[1]) == {"entries": 1, "ledger": "whole"}
+    assert "Expected a file that exists; got 'gone.json'" in call("verify", "gone.json")[2]
+    assert "Expected a file that exists; got 'staff'" in call("verify", staff)[2]
+
+
+def test_ledgers_are_made_capped_and_refused(staff, tmp_path):
+    books = tmp_path / "l.db"
+    code, _, err = call("ledger", books)
+    assert (code, "Expected a ledger that exists; got 'l.db'. Make it with --cap 1." in err) == (
+        1,
+        1,
+    )
+    assert "got 'l.db'" in call("ledger", books, "--cap", "1", "--dataset", "staff")[2]
+    assert not books.exists()
+    assert call("ledger", books, "--cap", "1")[0] == 0
+    assert call("ledger", books, "--cap", "0.2", "--dataset", "staff")[0] == 0
+    assert call("ledger", books, "--cap", "0.7", "--analyst", "ann")[0] == 0
+    shown = json.loads(call("ledger", books, "--json")[1])
+    assert {"kind": "dataset", "name": "staff", "spent": 0.0, "cap": 0.2} in shown["accounts"]
+    assert {"kind": "analyst", "name": "ann", "spent": 0.0, "cap": 0.7} in shown["accounts"]
+    assert (shown["spent"], shown["remaining"]) == (0.0, 1.0)
+    code, _, err = call("release", staff / "staff.csv", *MEAN, "--budget", 0.5, "--ledger", books)
+    assert (code, "0.2" in err) == (1, True)
+    code, out, _ = call("release", staff / "staff.csv", *MEAN, "--ledger", books, "--json")
+    assert code == 0
+    other = tmp_path / "other.db"
+    call("ledger", other, "--cap", "1")
+    (tmp_path / "r.json").write_text(out)
+    assert call("verify", tmp_path / "r.json", "--ledger", books)[0] == 0
+    code, _, err = call("verify", tmp_path / "r.json", "--ledger", other)
+    assert (code, "the receipt of a charge in this ledger" in err) == (1, True)
+    code, _, err = call("ledger", books, "--export", tmp_path / "no" / "x.jsonl")
+    assert (code, "got 'x.jsonl': No such file or directory. Nothing was done." in err) == (1, True)
+    words = ("plan", staff / "staff.csv", *MEAN, "--ledger", books, "--cap")
+    assert call(*words, "1")[0] == 0
+    assert call("ledger", books, "--cap", "5")[0] == 0
+    assert call(*words, "5")[0] == 0
+
+
+def test_compare_puts_methods_and_budgets_side_by_side(staff):
+    words = ("compare", staff / "staff.csv", *MEAN, "--methods", " auto-pac, isotropic,", "--json")
+    code, out, _ = call(*words, "--budgets", "0.1, 0.4")
+    rows = json.loads(out)
+    assert code == 0
+    assert [(r["method"], r["budget"]) for r in rows] == [
+        ("auto-pac", 0.1), ("auto-pac", 0.4), ("isotropic", 0.1), ("isotropic", 0.4)]  # fmt: skip
+    for r in rows:
+        assert set(r) == {"method", "budget", "power", "bound", "lower", "grade",
+                          "gaussianity_gap", "coherent"}  # fmt: skip
+        assert r["lower"] <= r["bound"] <= r["budget"]
+    assert rows[0]["power"] == pytest.approx(rows[2]["power"])  # one number: one direction
+    text = call(*words[:-1], "--budgets", "0.1")[1]
+    assert text.split()[:3] == ["method", "budget", "power"]
+    for option, value, message in [
+        ("--methods", "auto-pac,magic", "Expected known --methods; got 'magic'. Known: auto-pac"),
+        ("--budgets", "0.1,a", "Expected numbers in --budgets; got '0.1,a'. Such as 0.1,0.3."),
+        ("--budgets", "", "Expected numbers in --budgets; got ''"),
+        ("--methods", ",", "Expected budgets and methods; got 4 and 0"),
+    ]:
+        code, _, err = call(*words[:-1], option, value)
+        assert (code, message in err) == (1, True), err
+
+
+def test_an_audit_has_a_verdict_and_an_exit_code(staff, monkeypatch):
+    words = ("audit", staff / "staff.csv", *MEAN, "--games", "2000")
+    code, out, _ = call(*words)
+    assert code == 0
+    assert out.startswith("No alarm")
+    assert out.endswith("For the owner of the data: an audit looks at the data.\n")
+    body = json.loads(call(*words, "--json")[1])
+    assert set(body) == {"verdict", "alarm", "lower", "confidence", "games", "rows"}
+    assert body["games"] >= 2000
+    whole = commands.calibrate
+    monkeypatch.setattr(commands, "calibrate", lambda *given: whole(*given).scaled(0.02))
+    code, out, _ = call(*words, "--success", "0.55")
+    assert (code, "ALARM" in out.splitlines()[0]) == (1, True)
+
+
+def test_programs_are_asked_too(staff):
+    code, out, _ = call("release", staff / "staff.csv", "--unit", "rows", "--worlds", "8",
+                        "--command", "wc -c < {file}", "--method", "auto-pac")  # fmt: skip
+    assert (code, "no ledger: spending was not recorded" in out) == (0, True)
+
+
+def test_a_success_is_promised_to_one_person(staff):
+    body = json.loads(call("release", staff / "staff.csv", *MEAN, "--success", "0.6", "--json")[1])
+    made = Certificate.from_json(body["certificate"])
+    assert 0.5 < made.worst_unit_success <= 0.6
+    assert body["meaning"] == wording.before_and_after(made.worst_unit_success)
+
+
+def test_a_report_is_rendered_from_its_record_alone(staff, tmp_path):
+    record = tmp_path / "r.json"
+    words = ("--out", record, "--report", tmp_path / "first.html")
+    assert call("release", staff / "staff.csv", *MEAN, *words)[0] == 0
+    (staff / "staff.csv").unlink()
+    code, out, _ = call("report", record, "--out", tmp_path / "again.html", "--json")
+    assert (code, json.loads(out)) == (0, {"report": str(tmp_path / "again.html")})
+    assert (tmp_path / "again.html").read_text() == (tmp_path / "first.html").read_text()
+    code, _, err = call("report", record, "--out", tmp_path / "no" / "x.html")
+    assert (code, "got 'x.html': No such file" in err) == (1, True)
+    assert "Expected a record of schema rpac-record/1; got 'project.toml' of schema None" in call(
+        "report", staff / "project.toml")[2]  # fmt: skip

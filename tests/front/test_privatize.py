@@ -1,0 +1,52 @@
+"""The verb `privatize`: a method proposes, the release disposes."""
+
+import numpy as np
+import pytest
+
+import rpac
+from rpac.front.privatize import privatize
+
+PEOPLE = rpac.Subsets(np.random.default_rng(0).lognormal(size=(60, 2)), worlds=32)
+
+
+def test_an_unknown_method_is_refused_before_anything_runs():
+    def forbidden(x):
+        raise AssertionError("ran")
+
+    with pytest.raises(rpac.InputError, match="a method among .*; got 'magic'"):
+        privatize(forbidden, PEOPLE, 0.1, method="magic")
+    with pytest.raises(rpac.InputError, match="a method's name or a Calibrator; got 3"):
+        privatize(forbidden, PEOPLE, 0.1, method=3)
+
+
+def test_a_bad_budget_or_a_key_without_a_ledger_is_refused_before_anything_runs():
+    def forbidden(x):
+        raise AssertionError("ran")
+
+    with pytest.raises(rpac.InputError, match="Expected a positive budget in nats; got 0"):
+        privatize(forbidden, PEOPLE, 0)
+    with pytest.raises(rpac.InputError, match="Expected a ledger for the key; got 'k'"):
+        privatize(forbidden, PEOPLE, 0.1, key="k")
+
+
+def test_whatever_is_proposed_is_certified():
+    class Careless(rpac.Calibrator):
+        def propose(self, outputs, nats):
+            return rpac.GaussianNoise(1e-9 * np.eye(outputs.dim))
+
+    with pytest.raises(rpac.BudgetExceeded, match="got a certified bound of"):
+        privatize(lambda x: x.mean(axis=0), PEOPLE, 0.1, method=Careless())
+
+
+@pytest.mark.parametrize("method", ["auto-pac", "equilibrium", "isotropic", "proportional"])
+def test_every_method_meets_the_budget_it_was_given(method):
+    made = privatize(lambda x: x.mean(axis=0), PEOPLE, 0.2, method=method)
+    assert 0.1 < made.certificate.bound <= 0.2
+
+
+def test_a_bare_release_needs_to_be_allowed():
+    worlds = rpac.Worlds([0, 1])
+    with pytest.warns(rpac.ExactRelease), pytest.raises(rpac.InputError, match="allow_exact=True"):
+        privatize(lambda x: x, worlds, 2.0)
+    with pytest.warns(rpac.ExactRelease):
+        assert privatize(lambda x: x, worlds, 2.0, allow_exact=True).value in (0, 1)

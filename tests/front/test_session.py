@@ -1,0 +1,54 @@
+"""The class `Session`: who proposes, and what a name stands for."""
+
+import numpy as np
+import pytest
+
+import rpac
+from rpac.front.session import Session
+from rpac.release.session import Conversation
+
+SOURCE = rpac.Worlds([0.0, 1.0, 4.0, 9.0])
+
+
+def test_a_conversation_needs_somebody_who_proposes():
+    assert issubclass(Session, Conversation)
+    with pytest.raises(TypeError, match="abstract"):
+        Conversation(SOURCE, 1.0, None, None, None)
+
+
+def test_the_method_is_part_of_what_a_key_stands_for(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=2.0) as ledger:
+        store = f"{folder}/s"
+        first = Session(SOURCE, 1.0, ledger, store=store, method="auto-pac")
+        first.ask(lambda x: x, 0.1, key="k")
+        other = Session(SOURCE, 1.0, ledger, store=store, method="isotropic")
+        with pytest.raises(rpac.InputError, match="the request that key 'k' was first used for"):
+            other.ask(lambda x: x, 0.1, key="k")
+
+
+@pytest.mark.parametrize("method", ["auto-pac", "isotropic", "equilibrium"])
+def test_one_number_gets_the_noise_of_its_method(method):
+    outputs = rpac.simulate(SOURCE, lambda x: x)
+    with Session(SOURCE, 5.0, method=method) as session:
+        law, codes = session._propose(outputs, outputs.weights, 0.2)
+        alone = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.2, method))
+        assert law.power == pytest.approx(alone.power, rel=1e-6)
+        assert (codes == law.encode(outputs.values)).all()
+
+
+def test_a_careless_proposal_is_never_released():
+    class Careless(Conversation):
+        _method = "careless"
+
+        def _propose(self, outputs, weights, nats):
+            law = rpac.tabulate(outputs, rpac.GaussianNoise(1e-12))
+            return law, law.encode(outputs.values)
+
+        def _first_aim(self, weights, nats):
+            return nats
+
+    talk = Careless(SOURCE, 9.0, None, None, None)
+    with pytest.raises(rpac.BudgetExceeded):
+        talk.ask(lambda x: x, 0.1)
+    assert talk.spent == 0.0
+    assert np.exp(talk._log_posterior) == pytest.approx([0.25] * 4)

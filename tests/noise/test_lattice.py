@@ -1,0 +1,62 @@
+"""Noise on a lattice: tables, closed forms, draws that follow them and no other."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import rpac
+from rpac.noise.base import system_uniforms
+
+
+def pvalue(noise, draws):
+    """Chi-square of draws from the operating system against the table, in about 200 bins."""
+    edges = np.searchsorted(np.cumsum(noise.weights), np.linspace(0.005, 0.995, 199))
+    bins = np.searchsorted(edges, np.searchsorted(noise.offsets, draws), side="left")
+    seen = np.bincount(bins, minlength=200)
+    mass = np.bincount(
+        np.searchsorted(edges, np.arange(noise.offsets.size), side="left"),
+        noise.weights,
+        minlength=200,
+    )
+    keep = mass > 0
+    statistic = (np.square(seen - mass * draws.size)[keep] / (mass * draws.size)[keep]).sum()
+    return chi2.sf(statistic, keep.sum() - 1)
+
+
+def test_table_draws_follow_the_table_and_no_other():
+    noise = rpac.LatticeNoise.gaussian(1.0, 300.0)
+    draws = noise.at(system_uniforms(1_000_000))
+    assert pvalue(noise, draws) > 1e-6
+    for power in (0.98, 1.02):
+        assert pvalue(rpac.LatticeNoise.gaussian(1.0, 300.0 * math.sqrt(power)), draws) < 1e-6
+
+
+def test_small_discrete_gaussians_match_their_closed_form():
+    noise = rpac.LatticeNoise.gaussian(2.0, 0.7)
+    kernel = np.exp(-0.5 * np.square(np.arange(-30, 31) / 0.7))
+    expected = kernel / kernel.sum()
+    found = np.zeros(61)
+    found[noise.offsets + 30] = noise.weights
+    assert found == pytest.approx(expected, abs=1e-15)
+
+
+def test_log_density_off_the_lattice():
+    noise = rpac.LatticeNoise(0.5, [-2, 0, 1, 5], [0.1, 0.4, 0.3, 0.2])
+    assert noise.log_density(np.array([[0.0], [0.1], [-0.5], [9.0]])).tolist() == pytest.approx(
+        [math.log(0.4), -math.inf, -math.inf, -math.inf]
+    )
+    assert rpac.LabelChannel(np.eye(2)).log_density([0, 0], [0, 1]).tolist() == [0.0, -math.inf]
+
+
+@pytest.mark.parametrize(("step", "scale"), [(1.0, -0.95), (1.0, 0.0), (1.0, math.nan), (0.0, 1.0)])
+def test_discrete_gaussians_need_positive_scales(step, scale):
+    with pytest.raises(rpac.InputError, match="Expected"):
+        rpac.LatticeNoise.gaussian(step, scale)
+
+
+def test_a_scale_is_one_number():
+    for scale in ([1, 2], True, 0.0, 1e8):
+        with pytest.raises(rpac.InputError, match="scale"):
+            rpac.LatticeNoise.gaussian(1.0, scale)

@@ -1,0 +1,79 @@
+"""What a budget means in words: right at its thresholds, and rounded to the safe side."""
+
+import math
+import re
+
+import pytest
+
+import rpac
+from rpac.advantage import nats_to_success
+from rpac.errors import BudgetExceeded, BudgetSpent, InputError
+from rpac.report import wording
+from rpac.report.plan import CURVE
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize(
+    ("success", "said"),
+    [(0.5, "50"), (0.54, "54"), (0.5401, "54.1"), (0.53941, "54"), (0.5499999, "55"),
+     (0.999, "99.9"), (0.9991, "100"), (1.0, "100")],
+)  # fmt: skip
+def test_a_success_is_rounded_up(success, said):
+    text = wording.before_and_after(success)
+    assert text == (
+        "Somebody who wonders whether a given person was in the sample guesses right 50 % of the "
+        f"time now, at most {said} % after."
+    )
+    assert float(said) >= 100 * success - 1e-9
+
+
+@pytest.mark.parametrize("nats", [1e-6, 0.01, 0.1, math.log(2), 3.0])
+def test_nats_bound_any_yes_or_no_guess(nats):
+    (said,) = re.findall(r"at most ([\d.]+) % after", wording.any_guess(nats))
+    truth = 100 * float(nats_to_success(nats))
+    assert truth <= float(said) + 1e-9 <= truth + 0.1 + 1e-8
+    assert "any yes-or-no fact about the sample" in wording.any_guess(nats)
+
+
+def test_certain_knowledge_is_a_hundred_percent():
+    assert "at most 100 % after" in wording.any_guess(math.log(2))
+
+
+@pytest.mark.parametrize(
+    ("nats", "kind"),
+    [(1e-9, "very careful"), (0.01, "very careful"), (0.0100009, "very careful"),
+     (0.01001, "careful"), (0.1, "careful"), (0.1001, "moderate"), (0.3, "moderate"),
+     (0.3001, "loose"), (1.0, "loose"), (1.001, "very loose"), (50.0, "very loose")],
+)  # fmt: skip
+def test_budgets_have_a_character(nats, kind):
+    assert wording.character(nats).split(":")[0] == kind
+
+
+def test_a_meaning_is_taken_from_the_sharpest_figure():
+    noise = rpac.LatticeNoise(1.0, [-1, 0, 1], [1 / 3] * 3)
+    certificate = rpac.certify(rpac.Outputs([0, 1]), noise)
+    assert certificate.worst_unit_success is None
+    assert wording.meaning(certificate) == wording.any_guess(certificate.bound)
+    source = rpac.Subsets(range(8), worlds=8)
+    halves = rpac.privatize(sum, source, 0.5, method="auto-pac").certificate
+    assert wording.meaning(halves) == wording.before_and_after(halves.worst_unit_success)
+
+
+def test_advice_names_options_where_a_budget_is_the_reason():
+    spent = BudgetSpent("0.5", "0.2", "the ledger", 0.2)
+    assert wording.advice(spent) == "(--budget; rpac ledger LEDGER --cap NATS.)"
+    assert wording.advice(BudgetExceeded(2.0, 1.0)).startswith("Raise --budget, ask for fewer")
+    assert wording.advice(InputError("Expected a; got b. Do c.")) == ""
+    assert wording.advice(ValueError()) == ""
+
+
+def test_the_documentation_has_the_same_guide():
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    rows = re.findall(r"^\| up to ([\d.]+) \| (.*?)( \(the default\))? \|$", page, re.M)
+    assert [(float(limit), text) for limit, text, _ in rows] == list(wording.GUIDE)
+    assert [float(limit) for limit, _, default in rows if default] == [wording.DEFAULT_NATS]
+
+
+def test_every_budget_of_the_ladder_is_drawn_too():
+    assert set(wording.LADDER) < set(CURVE)
+    assert list(CURVE) == sorted(CURVE)
