@@ -14,21 +14,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE, SESSION = "tests/release/test_release.py", "tests/release/test_session.py"
+DRAWN, ANSWER = "tests/release/test_draw.py", "tests/release/test_answer.py"
 LEDGER, GUARD = "tests/ledger/test_ledger.py", "tests/worlds/test_guard.py"
+CHAIN, ANCHOR = "tests/ledger/test_chain.py", "tests/ledger/test_anchor.py"
+STORE, SQLITE = "tests/ledger/test_store.py", "tests/ledger/test_sqlite.py"
+ATTEMPTS = "tests/certificate/test_attempts.py"
 SABOTAGE, CONFIDENCE = "tests/test_sabotage.py", "tests/certificate/test_confidence.py"
 DRAW = "codes + self.at(system_uniforms(1, self.rank))[0]"
-POWER = f"{RELEASE}::test_every_release_lies_on_the_public_grid_and_has_the_certified_power"
+POWER = f"{DRAWN}::test_every_release_lies_on_the_public_grid_and_has_the_certified_power"
 RESTART = f"{SESSION}::test_a_session_survives_a_restart"
 COVER = f"{SESSION}::test_charges_cover_what_an_adaptive_analyst_learns[top-2]"
 SURE = f"{SESSION}::test_noise_never_vanishes_when_the_posterior_is_sure"
 RETRY = f"{LEDGER}::test_one_key_is_charged_once_and_has_one_answer[sqlite]"
-FIND = f"{LEDGER}::test_verify_finds_what_was_changed"
+FIND = f"{CHAIN}::test_verify_finds_what_was_changed"
 GIVEN = f"{RELEASE}::test_a_given_secret_is_released_under_its_declared_prior"
 CAPS = f"{LEDGER}::test_caps_of_datasets_and_analysts[sqlite]"
 EXACT_CAP = (
-    f"{LEDGER}::test_the_cap_is_met_to_the_nano_nat_and_the_refusal_says_what_is_left[sqlite]"  # noqa: E501
+    f"{LEDGER}::test_the_cap_is_met_to_the_nano_nat_and_the_refusal_says_what_is_left[sqlite]"
 )
-SYSTEM = f"{RELEASE}::test_noise_and_world_come_from_the_operating_system_only"
+SYSTEM = f"{DRAWN}::test_noise_and_world_come_from_the_operating_system_only"
 STATISTICAL = f"{RELEASE}::test_the_charge_of_a_statistical_bound"
 FAILED_DRAW = f"{LEDGER}::test_a_draw_that_fails_charges_nothing[sqlite]"
 
@@ -44,7 +48,7 @@ FAULTS = [
      DRAW.replace("self.at", "(1 + (codes != 0)) * self.at"), POWER),
     ("noise of one axis used for all", "noise/grid.py", DRAW,
      "codes + self.at(np.repeat(system_uniforms(1, 1), self.rank, axis=1))[0]",
-     "tests/test_faults.py::test_axes_have_noise_of_their_own"),
+     "tests/noise/test_grid.py::test_axes_have_noise_of_their_own"),
     ("float noise added after the grid", "release/draw.py",
      "return law.decode(noisy_codes(codes, law, allow_exact=allow_exact))",
      "import numpy as np; d = law.dim; return law.decode(codes) + np.random.normal(0, (law.power / d) ** 0.5, d)",
@@ -54,14 +58,14 @@ FAULTS = [
     ("release randomness from NumPy's global state", "noise/base.py", "os.urandom(8 * size)",
      "np.random.bytes(8 * size)", SYSTEM),
     ("labels without a channel", "noise/label.py", "return self.at(codes, system_uniforms(1))",
-     "return codes", f"{RELEASE}::test_labels_are_changed_as_often_as_the_channel_says"),
+     "return codes", f"{DRAWN}::test_labels_are_changed_as_often_as_the_channel_says"),
     ("zero noise released silently", "release/draw.py", "if not (law.power > 0 or allow_exact):",
-     "if law.power < 0:", f"{RELEASE}::test_zero_noise_is_never_released"),
+     "if law.power < 0:", f"{DRAWN}::test_zero_noise_is_never_released"),
     ("always the same world", "release/draw.py",
      "return int(look_up(integer_table(weights), system_uniforms(1))[0])", "return 0",
-     f"{RELEASE}::test_the_drawn_world_follows_the_prior"),
+     f"{DRAWN}::test_the_drawn_world_follows_the_prior"),
     ("a world drawn evenly, whatever the prior", "release/draw.py", "integer_table(weights)",
-     "integer_table(0 * weights + 1)", f"{RELEASE}::test_the_drawn_world_follows_the_prior"),
+     "integer_table(0 * weights + 1)", f"{DRAWN}::test_the_drawn_world_follows_the_prior"),
     ("the error of a bound not booked", "release/release.py", "+ (1.0 - made.confidence) * most", "",
      STATISTICAL),
     ("the lower bound booked", "release/release.py", "        return made.bound\n    most",
@@ -85,13 +89,13 @@ FAULTS = [
      f"{RELEASE}::test_nothing_is_drawn_when_the_books_refuse"),
     ("the intervals give the spread of the noise only", "release/answer.py",
      "np.sqrt(np.square(noise) + outputs.spread)", "noise",
-     f"{RELEASE}::test_intervals_hold_what_they_say"),
+     f"{ANSWER}::test_intervals_hold_what_they_say"),
     ("a version that ignores the data", "worlds/source.py",
      "return fingerprint(self._data if self.frame is None else self.frame)", 'return ""',
      f"{RELEASE}::test_other_data_or_another_secret_are_other_lines"),
     ("an exception of the drawn secret passed on", "worlds/run.py",
      "except BaseException:  # whatever", "except ZeroDivisionError:  # whatever",
-     "tests/test_faults.py::test_no_failure_of_the_fresh_draw_comes_through"),
+     "tests/worlds/test_run.py::test_no_failure_of_the_fresh_draw_comes_through"),
     ("what the mechanism prints is shown", "worlds/guard.py",
      "contextlib.redirect_stdout(io.StringIO()),", "",
      f"{GUARD}::test_a_fresh_draw_is_silent"),
@@ -122,7 +126,7 @@ FAULTS = [
     ("outputs can be pickled", "_base/sealed.py", "    def __reduce__(self)", "    def _reduce(self)",
      "tests/worlds/test_outputs.py::test_sealed"),
     ("the public writer takes anything", "_base/sealed.py", "default=_refuse_other", "default=str",
-     f"{RELEASE}::test_sealed_values_have_no_public_form"),
+     "tests/_base/test_sealed.py::test_sealed_values_have_no_public_form"),
     ("bits booked as nats", "ledger/entries.py", "nats.nats() if isinstance(nats, Nats | Bits) else nats",
      "nats.value if isinstance(nats, Nats | Bits) else nats",
      f"{LEDGER}::test_a_ledger_adds_up_and_survives_reopening[sqlite]"),
@@ -145,8 +149,8 @@ FAULTS = [
     ("mixed secrets on one line", "ledger/ledger.py", 'old.note not in ("", line.secret)', "False",
      f"{LEDGER}::test_a_line_of_the_books_has_one_secret_and_new_data_a_new_line[sqlite]"),
     ("drawn before the check", "ledger/ledger.py",
-     '            accounts = self._accounts(nano, line)\n            answer, state = draw() if draw else (None, b"")\n',  # noqa: E501
-     '            answer, state = draw() if draw else (None, b"")\n            accounts = self._accounts(nano, line)\n',  # noqa: E501
+     '            accounts = self._accounts(nano, line)\n            answer, state = draw() if draw else (None, b"")\n',
+     '            answer, state = draw() if draw else (None, b"")\n            accounts = self._accounts(nano, line)\n',
      f"{LEDGER}::test_nothing_is_drawn_before_the_check_and_nothing_revealed_before_the_write[sqlite]"),
     ("revealed without a commit", "ledger/store.py", 'self.rows("COMMIT")', 'self.rows("ROLLBACK")',
      EXACT_CAP),
@@ -165,25 +169,25 @@ FAULTS = [
      "if False:", FIND),
     ("a new account not counted", "ledger/store.py", "self.seen.lines = None  # perhaps", "pass  # perhaps", CAPS),
     ("balances not recomputed", "ledger/chain.py", "if since == 0 and found != book:", "if False:",
-     f"{LEDGER}::test_balances_are_recomputed_from_the_entries"),
+     f"{CHAIN}::test_balances_are_recomputed_from_the_entries"),
     ("overspending not noticed by verify", "ledger/entries.py",
      "if new.cap is not None and new.spent > new.cap:",
-     "if False:", f"{LEDGER}::test_an_entry_beyond_its_cap_is_found"),
+     "if False:", f"{CHAIN}::test_an_entry_beyond_its_cap_is_found"),
     ("a rolled-back ledger accepted", "ledger/chain.py", "                and kept != (seq, own)\n",
-     "                and False\n", f"{LEDGER}::test_the_anchor_refuses_a_rolled_back_ledger"),
+     "                and False\n", f"{ANCHOR}::test_the_anchor_refuses_a_rolled_back_ledger"),
     ("the anchor is never written", "ledger/chain.py", "self._anchor.write(seq, head)", "pass",
-     f"{LEDGER}::test_the_anchor_refuses_a_rolled_back_ledger"),
+     f"{ANCHOR}::test_the_anchor_refuses_a_rolled_back_ledger"),
     ("an earlier head overwrites the anchor", "ledger/anchor.py", "[0] >= seq:", "[0] >= seq + 99:",
-     f"{LEDGER}::test_an_anchor_keeps_the_latest_head_through_torn_writes"),
+     f"{ANCHOR}::test_an_anchor_keeps_the_latest_head_through_torn_writes"),
     ("a lost anchor accepted", "ledger/chain.py", "if kept is None and seq > 0:", "if False:",
-     f"{LEDGER}::test_a_lost_anchor_must_be_trusted_anew"),
+     f"{ANCHOR}::test_a_lost_anchor_must_be_trusted_anew"),
     ("commits that do not wait for the disk", "ledger/sqlite.py", "synchronous=FULL", "synchronous=OFF",
-     f"{LEDGER}::test_the_file_is_what_it_says"),
+     f"{SQLITE}::test_the_file_is_what_it_says"),
     ("entries can be rewritten", "ledger/sqlite.py", 'for change in ("UPDATE", "DELETE"):',
-     "for change in ():", f"{LEDGER}::test_entries_cannot_be_changed_or_deleted[sqlite]"),
+     "for change in ():", f"{CHAIN}::test_entries_cannot_be_changed_or_deleted[sqlite]"),
     ("balances taken from memory, whoever has written since", "ledger/store.py",
      "(kept if version == before else Snapshot())", "kept",
-     f"{LEDGER}::test_what_others_write_is_seen_at_once[sqlite]"),
+     f"{STORE}::test_what_others_write_is_seen_at_once[sqlite]"),
     ("attempts forgotten between processes", "ledger/ledger.py",
      'return int(self.record("attempt", change)["attempt"])', "return 1",
      f"{RELEASE}::test_attempts_are_counted_across_processes"),
@@ -241,6 +245,20 @@ FAULTS = [
     ("an answer of another process counted as one's own", "ledger/ledger.py",
      "state if ours else None", "state",
      f"{SESSION}::test_who_comes_second_with_a_key_gets_the_first_ones_answer"),
+    ("draws judged a second time", "certificate/attempts.py",
+     "return self._laws.setdefault(outputs, law) == law", "return True",
+     "tests/certificate/test_open.py::test_a_second_noise_on_the_same_draws_is_refused"),
+    ("draws judged a second time in another process", "ledger/ledger.py",
+     "return known == law", "return True",
+     f"{ATTEMPTS}::test_judgements_survive_the_process_in_a_ledger"),
+    ("outputs patched after they were made", "_base/frozen.py",
+     'if getattr(self, "_frozen", False):', "if False:",
+     "tests/worlds/test_outputs.py::test_outputs_are_complete_when_made_and_stay_so"),
+    ("a snapshot kept after a failure", "ledger/store.py",
+     "(before, kept), self._committed = self._committed, (None, Snapshot())",
+     "before, kept = self._committed", f"{STORE}::test_what_failed_is_not_known"),
+    ("a closed session that can be loaded", "ledger/sessions.py", '_replace(note="closed")',
+     "_replace()", "tests/ledger/test_sessions.py::test_a_closed_session_is_closed_for_good"),
 ]  # fmt: skip
 
 OUTSIDE = {

@@ -1,12 +1,8 @@
 """Seeded privacy faults must each fail a test; here a few of them, all in `make bench`."""
 
-import numpy as np
 import pytest
 from benchmarks.faults import FAULTS, OUTSIDE, ROOT, survives
 
-import rpac
-from rpac.release.draw import add_noise
-from rpac.worlds.run import answer_on_fresh_draw
 from tests.test_house import TRUSTED
 
 QUICK = [
@@ -21,24 +17,6 @@ QUICK = [
     "a retry draws anew",
     "a rolled-back ledger accepted",
 ]
-
-
-def test_axes_have_noise_of_their_own():
-    outputs = rpac.Outputs(np.random.default_rng(0).normal(size=(9, 2)))
-    law = rpac.tabulate(outputs, rpac.GaussianNoise(np.eye(2)))
-    draws = np.array([add_noise(outputs.codes(law)[0], law) for _ in range(2_000)])
-    assert abs(np.corrcoef(draws.T)[0, 1]) < 0.15
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyError, SystemExit, MemoryError])
-def test_no_failure_of_the_fresh_draw_comes_through(error):
-    source = rpac.Draws(lambda rng: 3.0 + rng.normal(), clip=(0, 9), draws=100)
-    outputs = rpac.simulate(source, lambda x: x)
-
-    def fails(x):
-        raise error(f"secret {x}")
-
-    assert answer_on_fresh_draw(source, fails, outputs) == outputs.center
 
 
 def test_the_list_is_long_and_names_are_distinct():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -26,47 +27,6 @@ def mean_of(folder, **given):
     usual = {"data": [folder / "staff.csv"], "unit": "id", "worlds": 8,
              "statistic": "mean(pay)", "method": "auto-pac"}  # fmt: skip
     return Releasing(**usual | given)
-
-
-def test_from_plan_to_verified_report(staff, tmp_path):
-    project = ("--project", staff / "project.toml", "--method", "auto-pac", "--budget", "0.5")
-    sql = "SELECT dept, avg(pay + bonus) AS pay FROM staff JOIN bonus USING (id) GROUP BY dept"
-    code, out, err = call("plan", *project, "--sql", sql)
-    assert (code, err) == (0, "")
-    assert "+- sampling" in out
-    assert "at most 0.5 nats" in out
-    assert "left       1 nats now, at least 0.5 after" in out
-    assert "whether a given person was in the sample guesses right 50 % of the time now" in out
-    assert not (staff / "books.db").exists()  # a plan makes no ledger
-    record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
-    words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
-    code, out, err = call(*words, "--sealed-report", sealed)
-    assert (code, err) == (0, "")
-    assert "guesses right 50 % of the time now, at most" in out
-    assert "\n[ ] holds the answer on the drawn sample, without its noise (95 %)\n( ) holds" in out
-    assert out.count("]  (") == 2  # departments
-    assert "Who is most exposed" in sealed.read_text()
-    assert "Who is most exposed" not in page.read_text()
-    first = json.loads(record.read_text())
-    code, again, _ = call(*words, "--json")
-    assert json.loads(again)["value"] == first["value"]  # the same key: the same answer, free
-    assert json.loads(again)["remaining"] == first["remaining"] > 0.4
-    books = staff / "books.db"
-    assert call("verify", record, "--ledger", books)[0] == 0
-    assert call("verify", books)[1].startswith("The ledger is whole: ")
-    assert call("report", record, "--out", tmp_path / "again.html")[0] == 0
-    assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
-    entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
-    assert any(entry.get("key") == "k1" for entry in entries)
-    shown = call("ledger", books)[1]
-    assert re.search(r"^ *version staff@[0-9a-f]{12}  ", shown, re.M)
-    assert "analyst" not in shown
-    code, _, err = call("release", *project, "--sql", sql, "--budget", "0.6")
-    assert code == 1
-    assert "what is left" in err
-    assert "rpac ledger LEDGER --cap NATS" in err
-    code, out, _ = call("plan", *project, "--sql", sql, "--budget", "0.6")
-    assert "does not fit" in out
 
 
 def test_a_plan_tells_price_errors_and_what_remains(staff):
@@ -393,6 +353,19 @@ def test_programs_are_asked_too(staff):
     code, out, _ = call("release", staff / "staff.csv", "--unit", "rows", "--worlds", "8",
                         "--command", "wc -c < {file}", "--method", "auto-pac")  # fmt: skip
     assert (code, "no ledger: spending was not recorded" in out) == (0, True)
+
+
+def test_a_program_may_print_more_about_the_whole_table(staff):
+    given = {"statistic": None, "command": "tail -n +2 {file} | cut -d, -f3", "budget": 0.5}
+    asked = mean_of(staff, **given, unit="rows")
+    found = commands.plan(Question(**{f.name: getattr(asked, f.name) for f in fields(Question)}))
+    assert [row["number"] for row in found.body["numbers"]] == [f"number {i}" for i in range(1, 7)]
+    assert all(row["sampling"] > 0 for row in found.body["numbers"])  # against the mean of worlds
+
+
+def test_an_answer_without_numbers_explains_no_intervals():
+    assert commands._answer_text([{"answer": "yes"}]) == "answer\n   yes"
+    assert commands._answer_text([{"": "a", "x": None}]).split() == ["key", "x", "a", "None"]
 
 
 def test_a_success_is_promised_to_one_person(staff):

@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -14,6 +16,7 @@ from rpac import __version__
 from rpac.cli import app, main, program, run
 from rpac.cli.commands import Result
 from rpac.errors import BudgetExceeded, BudgetSpent, InputError
+from rpac.ledger.ledger import Ledger
 from tests import browser, fuzz
 from tests.cli.conftest import MEAN, call
 from tests.conftest import ROOT
@@ -49,6 +52,61 @@ def test_refusals(name, staff, monkeypatch):
         code_of_json, out, err = call(*words, "--json")
         assert (code_of_json, err) == (code, "")
         assert message in json.loads(out)["error"]["message"]
+
+
+def test_from_plan_to_verified_report(staff, tmp_path):
+    project = ("--project", staff / "project.toml", "--method", "auto-pac", "--budget", "0.5")
+    sql = "SELECT dept, avg(pay + bonus) AS pay FROM staff JOIN bonus USING (id) GROUP BY dept"
+    code, out, err = call("plan", *project, "--sql", sql)
+    assert (code, err) == (0, "")
+    assert "+- sampling" in out
+    assert "at most 0.5 nats" in out
+    assert "left       1 nats now, at least 0.5 after" in out
+    assert "whether a given person was in the sample guesses right 50 % of the time now" in out
+    assert not (staff / "books.db").exists()  # a plan makes no ledger
+    record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
+    words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
+    code, out, err = call(*words, "--sealed-report", sealed)
+    assert (code, err) == (0, "")
+    assert "guesses right 50 % of the time now, at most" in out
+    assert "\n[ ] holds the answer on the drawn sample, without its noise (95 %)\n( ) holds" in out
+    assert out.count("]  (") == 2  # departments
+    assert "Who is most exposed" in sealed.read_text()
+    assert "Who is most exposed" not in page.read_text()
+    first = json.loads(record.read_text())
+    code, again, _ = call(*words, "--json")
+    assert json.loads(again)["value"] == first["value"]  # the same key: the same answer, free
+    assert json.loads(again)["remaining"] == first["remaining"] > 0.4
+    books = staff / "books.db"
+    assert call("verify", record, "--ledger", books)[0] == 0
+    assert call("verify", books)[1].startswith("The ledger is whole: ")
+    assert call("report", record, "--out", tmp_path / "again.html")[0] == 0
+    assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
+    entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert any(entry.get("key") == "k1" for entry in entries)
+    shown = call("ledger", books)[1]
+    assert re.search(r"^ *version staff@[0-9a-f]{12}  ", shown, re.M)
+    assert "analyst" not in shown
+    code, _, err = call("release", *project, "--sql", sql, "--budget", "0.6")
+    assert code == 1
+    assert "what is left" in err
+    assert "rpac ledger LEDGER --cap NATS" in err
+    code, out, _ = call("plan", *project, "--sql", sql, "--budget", "0.6")
+    assert "does not fit" in out
+
+
+def test_the_commands_of_the_documentation_run(staff, monkeypatch):
+    monkeypatch.chdir(staff)
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    (block,) = re.findall(r"```console\n\$ (.*?)```", page, re.S)
+    inline = re.findall(r"`(?:rpac )?((?:verify|ledger) [a-z.]+ --[^`]*)`", page)
+    assert len(inline) == 2
+    for line in (block.replace("\\\n", ""), *sorted(inline, reverse=True)):
+        code, _, err = call(*shlex.split(line.removeprefix("rpac ")))
+        assert (code, err) == (0, ""), line
+    assert "<svg" in (staff / "report.html").read_text()
+    (cap,) = (a["cap"] for a in Ledger(staff / "books.db").accounts() if a["kind"] == "ledger")
+    assert cap == 2.0
 
 
 def raising(error):

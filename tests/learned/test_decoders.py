@@ -70,9 +70,9 @@ def test_the_logarithm_of_the_loss_survives_where_the_loss_does_not():
     gaps = np.square(POINTS - POINTS[1]).sum(axis=1) / (2 * 0.05**2)
     others = [math.log(p / 0.3) - g for p, g in zip(PRIOR, gaps, strict=True) if g > 0]
     assert float(log_loss[0]) == pytest.approx(np.logaddexp.reduce(others), rel=1e-4)
-    gradient = jax.grad(
-        lambda y: decoder.log_loss(params, TABLE, jnp.array([1]), y)[1].sum()
-    )(jnp.asarray(POINTS[[1]]) + 0.01)
+    gradient = jax.grad(lambda y: decoder.log_loss(params, TABLE, jnp.array([1]), y)[1].sum())(
+        jnp.asarray(POINTS[[1]]) + 0.01
+    )
     assert np.isfinite(np.asarray(gradient)).all()
 
 

@@ -25,9 +25,7 @@ def imported(text):
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
             ("import_module", "__import__")
         ):
-            found |= {
-                str(a.value).split(".")[0] for a in node.args if isinstance(a, ast.Constant)
-            }
+            found |= {str(a.value).split(".")[0] for a in node.args if isinstance(a, ast.Constant)}
     return found
 
 

@@ -110,13 +110,12 @@ def test_a_play_goes_on_from_another():
     assert int(second.state.t) == 100
 
 
-def test_blocks_have_independent_noise():
-    play = Stackelberg(training=SHORT).play_blocks(ring(), 0.8, np.eye(2), (1, 1))
+def test_blocks_have_independent_noise_and_a_cost_of_ones_own_counts():
+    cost = rpac.Smooth(lambda b: 100 * b[:, 0] ** 2 + b[:, 1] ** 2)
+    game = Stackelberg(utility=cost, training=SHORT)
+    play = game.play_blocks(ring(), 0.8, np.eye(2), (1, 1))
     assert abs(play.noise.cov[0, 1]) < 1e-9
-    smooth = rpac.Smooth(lambda b: 100 * b[:, 0] ** 2 + b[:, 1] ** 2)
-    weighed = Stackelberg(utility=smooth, training=SHORT).play_blocks(ring(), 0.8, np.eye(2), (1, 1))
-    share = [p.noise.cov[0, 0] / p.noise.power for p in (weighed, play)]
-    assert share[0] < 0.5 * share[1]  # a cost of one's own counts in joint games too
+    assert play.noise.cov[0, 0] < 0.5 * play.noise.power  # though outputs differ most along it
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 import rpac
 from rpac.contracts import check_noise
+from rpac.release.draw import add_noise
 
 GRID_OUTPUTS = rpac.Outputs(np.random.default_rng(0).normal(size=(20, 2)))
 REGISTRY = {
@@ -223,3 +224,10 @@ def test_a_release_for_study_lies_on_the_grid_of_the_release():
     made = law.applied(GRID_OUTPUTS.values, np.random.default_rng(6))
     steps = (made - law.center) @ law.basis / law.steps
     assert np.abs(steps - np.rint(steps)).max() < 1e-6
+
+
+def test_axes_have_noise_of_their_own():
+    outputs = rpac.Outputs(np.random.default_rng(0).normal(size=(9, 2)))
+    law = rpac.tabulate(outputs, rpac.GaussianNoise(np.eye(2)))
+    draws = np.array([add_noise(outputs.codes(law)[0], law) for _ in range(2_000)])
+    assert abs(np.corrcoef(draws.T)[0, 1]) < 0.15

@@ -1,19 +1,18 @@
-"""The base classifiers: their architectures, their training in small, and what is kept of it."""
+"""Logits of the base classifiers: from the data, in small, and what is kept of them."""
 
 import json
-import time
 from dataclasses import replace
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
+pytest.importorskip("jax", reason="the extra `neural` is not installed")
+
 from rpac.errors import InputError
-from rpac.learned.networks import NETWORKS, Convolution, Dense, TextNetwork, dropout
+from rpac.learned.classifier import Settings
+from rpac.learned.networks import NETWORKS, VOCABULARY
 from rpac.paper import classifier
-from rpac.paper.classifier import SETTINGS, Settings, classify, halved, mirrored, shifted
+from rpac.paper.classifier import SETTINGS, classify, numbered, vocabulary
 from rpac.paper.data import Dataset, load
 from tests.conftest import SHARED
 
@@ -48,93 +47,6 @@ def digits(seed=0, name="mnist", n=64):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 256, (n, 28, 28), dtype=np.uint8), rng.integers(0, 10, n)
     return Dataset(name, x, y, x[:20], y[:20], tuple("0123456789"))
-
-
-@pytest.mark.parametrize(
-    ("name", "shapes"),
-    [
-        ("cifar10", [(27, 32), 32, (288, 64), 64, (4096, 128), 128, (128, 10), 10]),
-        ("mnist", [(9, 32), (2, 32), (288, 64), (2, 64), (3136, 128), 128, (128, 10), 10]),
-        (
-            "cifar100",
-            [
-                *[(27, 64), (576, 64), (576, 128), (1152, 128), (1152, 256), (2304, 256)],
-                *[(2, 64), (2, 64), (2, 128), (2, 128), (2, 256), (2, 256)],
-                *[(4096, 512), 512, (512, 256), 256, (256, 100), 100],
-            ],
-        ),
-        ("ag_news", [(30_001, 300), (300, 256), 256, (256, 4), 4]),
-    ],
-)
-def test_networks_have_as_many_weights_as_in_the_paper(name, shapes):
-    """(2, c) is scale and shift of a normalisation, which leaves its convolution no bias."""
-    made = eqx.filter_eval_shape(NETWORKS[name], jax.random.key(0))
-    counted = sum(leaf.size for leaf in jax.tree.leaves(made))
-    assert counted == sum(int(np.prod(shape)) for shape in shapes)
-
-
-def test_a_convolution_is_a_convolution():
-    layer = Convolution.random(jax.random.key(1), 5, 7, normalised=False)
-    x = jax.random.normal(jax.random.key(2), (2, 6, 8, 5))
-    kernel = layer.patch.reshape(3, 3, 5, 7)
-    plain = jax.lax.conv_general_dilated(
-        x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    assert layer(x, None)[0] == pytest.approx(np.maximum(plain, 0), abs=1e-4)
-
-
-def test_normalisation_takes_the_batch_or_what_it_is_given():
-    layer = Convolution.random(jax.random.key(1), 2, 3, normalised=True)
-    x = 3 + jax.random.normal(jax.random.key(2), (50, 6, 6, 2))
-    plain = replace(layer, shift=jnp.full(3, 50.0))  # so high that nothing is cut off
-    out, moments = plain(x, None)
-    assert out.mean(axis=(0, 1, 2)) == pytest.approx(np.full(3, 50.0), abs=1e-3)
-    assert out.std(axis=(0, 1, 2)) == pytest.approx(np.ones(3), abs=1e-3)
-    assert plain(x[:1], moments)[0] == pytest.approx(np.asarray(out[:1]), abs=1e-3)
-
-
-def test_dropout_keeps_the_mean_and_is_off_in_evaluation():
-    x = jnp.ones((400, 100))
-    dropped = dropout(x, 0.3, jax.random.key(0))
-    assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
-    assert float((dropped == 0).mean()) == pytest.approx(0.3, abs=0.02)
-    assert (dropout(x, 0.3, None) == x).all()
-
-
-def test_padding_is_no_word():
-    words = jax.random.normal(jax.random.key(0), (10, 4))
-    network = TextNetwork(words, (Dense(jnp.eye(4), jnp.zeros(4)),), 0.3, 0.5)
-    means = network(jnp.array([[5, 9, -1, -1], [5, 9, 0, 0], [-1, -1, -1, -1]]))[0]
-    assert means[0] == pytest.approx(np.asarray(words[5] + words[9]) / 2, abs=1e-6)
-    assert means[1] == pytest.approx(np.asarray(words[5] + words[9] + 2 * words[0]) / 4, abs=1e-6)
-    assert (means[2] == 0).all()
-
-
-def test_coarse_images_give_features_of_the_same_shape():
-    image = np.full((1, 32, 32, 3), 200, np.uint8)
-    coarse = halved(image)
-    assert coarse.shape == (1, 16, 16, 3)
-    assert (coarse == 200).all()
-
-    def logits(x):
-        return NETWORKS["cifar100"](jax.random.key(0))(x)[0]
-
-    shapes = [eqx.filter_eval_shape(logits, x).shape for x in (coarse, image)]
-    assert shapes == [(1, 100), (1, 100)]
-
-
-def test_images_are_moved_and_mirrored_but_not_made_up():
-    rng = np.random.default_rng(0)
-    images = rng.integers(1, 256, (40, 8, 8, 3), dtype=np.uint8)
-    turned = mirrored(rng, images)
-    same = (turned == images).all(axis=(1, 2, 3))
-    assert 5 < same.sum() < 35
-    assert (turned[~same] == images[~same][:, :, ::-1]).all()
-    moved = shifted(rng, images, 2)
-    corners = [(a, b) for a in range(-2, 3) for b in range(-2, 3)]
-    for one, origin in zip(moved, images, strict=True):
-        around = np.pad(origin, ((2, 2), (2, 2), (0, 0)))
-        assert any((around[2 + a : 10 + a, 2 + b : 10 + b] == one).all() for a, b in corners)
 
 
 @needs_data
@@ -174,33 +86,22 @@ def test_the_seed_repeats_a_run(small, tmp_path, name):
     assert not np.allclose(runs[0], runs[2])
 
 
-def test_epochs_on_coarse_images_come_first():
-    x, y = np.zeros((6, 32, 32, 3), np.uint8), np.arange(6)
-    how = Settings(epochs=3, coarse=2, batch=3)
-    batches = list(classifier._batches(np.random.default_rng(0), x, y, how, 3))
-    assert [records.shape[1] for records, _ in batches] == [16, 16, 16, 16, 32, 32]
-    for first, second in zip(batches[::2], batches[1::2], strict=True):
-        assert sorted([*first[1], *second[1]]) == list(range(6))
-
-
 @pytest.fixture
 def runs(monkeypatch):
     """Runs of training, which here returns noise of the seed: what is tested is what is kept."""
     made = []
 
-    def noise(data, how, seed, progress):
-        made.append((data.name, how, seed))
-        return np.random.default_rng(seed).normal(size=(len(data.test_y), 10))
+    def noise(name, x, y, test, how, seed, progress):
+        made.append((name, how, seed))
+        return np.random.default_rng(seed).normal(size=(len(test), 10))
 
-    monkeypatch.setattr(classifier, "_logits", noise)
+    monkeypatch.setattr(classifier, "trained_logits", noise)
     return made
 
 
 def test_logits_are_kept_and_found_by_what_they_follow_from(tmp_path, runs):
     first = classify("mnist", digits(), tmp_path)
-    start = time.perf_counter()
     again = classify("mnist", digits(), tmp_path)
-    assert time.perf_counter() - start < 1
     assert runs == [("mnist", SETTINGS["mnist"], 0)]
     assert (again.values == first.values).all()
     assert (again.labels == first.labels).all()
@@ -237,7 +138,7 @@ def test_a_damaged_file_is_refused_with_the_next_move(tmp_path, runs):
 
 
 def test_a_name_without_a_network_or_with_other_data_is_refused(tmp_path):
-    with pytest.raises(InputError, match="a classifier among"):
+    with pytest.raises(InputError, match=r"a classifier among .*; got 'iris' and data of 'iris'"):
         classify("iris", digits(name="iris"), tmp_path)
     with pytest.raises(InputError, match="data of 'mnist'"):
         classify("cifar10", digits(), tmp_path)
@@ -245,3 +146,49 @@ def test_a_name_without_a_network_or_with_other_data_is_refused(tmp_path):
 
 def test_every_network_has_settings():
     assert set(SETTINGS) == set(NETWORKS)
+
+
+def test_words_are_numbered_by_how_often_they_come():
+    texts = ["b a a", "A c b", "a"]
+    known = vocabulary(texts)
+    assert known == {"a": 1, "b": 2, "c": 3}
+    rows = numbered(["c X a", "", " ".join(["b"] * 70)], known)
+    assert rows.shape == (3, 64)
+    assert rows[0, :4].tolist() == [3, 0, 1, -1]
+    assert (rows[1] == -1).all()
+    assert (rows[2] == 2).all()  # what comes after 64 words is not read
+
+
+def test_rare_words_share_a_number():
+    known = vocabulary(["common common", *(f"word{i}" for i in range(VOCABULARY + 5))])
+    assert len(known) == VOCABULARY
+    assert known["common"] == 1
+    assert numbered([f"word{VOCABULARY + 4}"], known)[0, 0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "taken"),
+    [("mnist", (4, 28, 28), (4, 28, 28, 1)), ("cifar10", (4, 32, 32, 3), (4, 32, 32, 3))],
+)
+def test_images_have_a_channel(name, shape, taken):
+    x = np.zeros(shape, np.uint8)
+    arrays = classifier._arrays(Dataset(name, x, np.arange(4), x[:2], np.arange(2), ()))
+    assert [part.shape for part in arrays] == [taken, (2, *taken[1:])]
+
+
+def test_articles_are_numbered_by_words_of_the_training_part():
+    texts, test = ["alpha beta", "alpha"], ["beta gamma"]
+    data = Dataset("ag_news", texts, np.arange(2), test, np.arange(1), ())
+    rows, unseen = classifier._arrays(data)
+    assert rows[0, :2].tolist() == [1, 2]
+    assert unseen[0, :3].tolist() == [2, 0, -1]
+
+
+def test_accuracy_is_of_the_largest_logit():
+    values = np.array([[0.0, 2.0], [3.0, 1.0], [0.0, 1.0]])
+    assert classifier.Logits(values, np.array([1, 1, 1]), {}).accuracy == pytest.approx(2 / 3)
+
+
+def test_a_seed_below_zero_is_refused(tmp_path):
+    with pytest.raises(InputError, match="a whole `seed` of at least 0; got -1"):
+        classify("mnist", digits(), tmp_path, seed=-1)

@@ -7,7 +7,6 @@ import pytest
 
 import rpac
 from rpac.oracles import quadrature_nats
-from rpac.paper import corrections
 from rpac.paper.corrections import Potential, donsker_varadhan, negentropy, sliced_wasserstein
 
 ALL = [donsker_varadhan, negentropy, sliced_wasserstein]
@@ -108,20 +107,69 @@ def test_a_trained_critic_is_held_to_the_same_bound():
     assert 0.3 * gap <= found.nats <= gap
 
 
-def test_a_critic_of_ones_own_and_the_best_of_all():
+def two_humps(y):
+    """The log ratio of the whitened law of `two_point` to the normal, up to a constant."""
+    return np.square(y[:, 0]) / 2 - np.square(np.abs(y[:, 0]) - 0.93) / 0.28
+
+
+def test_a_critic_of_ones_own():
     outputs, noise, gap = two_point()
-    useless = donsker_varadhan(outputs, noise, critic=lambda y: 0 * y[:, 0], draws=2_000)
+    useless = donsker_varadhan(outputs, noise, critic=lambda y: 0 * y[:, 0], draws=2_000, seed=0)
     assert useless.nats == 0.0
-    best = corrections.best_correction(outputs, noise, draws=40_000, seed=0, confidence=0.999)
-    assert best.confidence == 0.999
-    assert 0.5 * gap <= best.nats <= gap
+    some = donsker_varadhan(outputs, noise, critic=two_humps, draws=20_000, seed=0)
+    assert 0.5 * gap < some.nats <= gap
 
 
-def test_refusals():
+def test_more_confidence_takes_less_off():
+    outputs, noise, gap = two_point()
+    for method in ALL:
+        sure, less = (
+            method(outputs, noise, draws=20_000, seed=3, confidence=c) for c in (1 - 1e-9, 0.9)
+        )
+        assert sure.nats < less.nats <= gap
+        assert (sure.confidence, less.confidence) == (1 - 1e-9, 0.9)
+        assert sure.log_det == pytest.approx(0.5 * math.log1p(1 / 0.16))
+
+
+def test_the_log_determinant_is_that_of_the_noise_in_any_coordinates():
+    rng = np.random.default_rng(5)
+    values, cov = rng.normal(size=(20, 3)), np.diag([0.5, 1.0, 2.0])
+    found = negentropy(rpac.Outputs(values), rpac.GaussianNoise(cov), draws=1_000, seed=0)
+    centred = values - values.mean(axis=0)
+    inside = np.eye(3) + centred.T @ centred / 20 @ np.linalg.inv(cov)
+    assert found.log_det == pytest.approx(0.5 * np.linalg.slogdet(inside)[1])
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    other = negentropy(
+        rpac.Outputs(values @ turn), rpac.GaussianNoise(turn.T @ cov @ turn), draws=1_000, seed=0
+    )
+    assert other.log_det == pytest.approx(found.log_det)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda o, n: negentropy(o, rpac.LatticeNoise(1.0, [0], [1.0])),
+            "finite worlds under GaussianNoise; got Outputs.* under LatticeNoise",
+        ),
+        (
+            lambda o, n: negentropy(rpac.Outputs([0.0, 1.0], clip=(np.zeros(1), np.ones(1))), n),
+            "finite worlds under GaussianNoise; got .*exact=False",
+        ),
+        (
+            lambda o, n: negentropy(o, n, basis="other"),
+            'basis "principal" or "independent"; got \'other\'',
+        ),
+        (
+            lambda o, n: sliced_wasserstein(o, n, constant="other"),
+            'constant "sharp" or "paper"; got \'other\'',
+        ),
+        (lambda o, n: donsker_varadhan(o, n, confidence=1.0), "`confidence` between 0.0 and 1.0"),
+        (lambda o, n: donsker_varadhan(o, n, draws=999), "`draws` of at least 1000; got 999"),
+        (lambda o, n: sliced_wasserstein(o, n, draws=10), "`draws` of at least 1000; got 10"),
+    ],
+)
+def test_refusals(call, message):
     outputs, noise, _ = two_point()
-    with pytest.raises(rpac.InputError, match="finite worlds under GaussianNoise"):
-        negentropy(outputs, rpac.LatticeNoise(1.0, [0], [1.0]))
-    with pytest.raises(rpac.InputError, match='basis "principal"'):
-        negentropy(outputs, noise, basis="other")
-    with pytest.raises(rpac.InputError, match='constant "sharp"'):
-        sliced_wasserstein(outputs, noise, constant="other")
+    with pytest.raises(rpac.InputError, match=message):
+        call(outputs, noise)

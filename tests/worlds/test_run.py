@@ -168,3 +168,14 @@ def test_labels_of_open_distributions_are_refused():
         rpac.MechanismError, match="Expected numbers from an open distribution; got"
     ):
         rpac.simulate(source, lambda x: "up" if x > 0.5 else "down")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, SystemExit, MemoryError])
+def test_no_failure_of_the_fresh_draw_comes_through(error):
+    source = rpac.Draws(lambda rng: 3.0 + rng.normal(), clip=(0, 9), draws=100)
+    outputs = rpac.simulate(source, lambda x: x)
+
+    def fails(x):
+        raise error(f"secret {x}")
+
+    assert answer_on_fresh_draw(source, fails, outputs) == outputs.center

@@ -1,4 +1,4 @@
-"""Who remembers how often some outputs were judged, so that retrying until one passes gains nothing.
+"""Who remembers how often some outputs were judged: retrying until one passes gains nothing.
 
 The k-th statistical certificate of the same outputs may err with probability delta / (k (k + 1));
 these sum to at most delta, so all of them hold together with the confidence that each one names.

@@ -20,6 +20,7 @@ from rpac.noise.base import Law
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.lattice import LatticeNoise
+from rpac.worlds.flatten import UNSCALED
 from rpac.worlds.outputs import Outputs
 
 
@@ -138,7 +139,7 @@ def _written(
 def described(outputs: Outputs, noise: Law) -> Json:
     """Return what a certificate says of a law: its power in the answer's own units."""
     found = noise.describe()
-    if outputs.kind == "label":
+    if outputs.kind == "label" or outputs.form is None or outputs.form.scale is UNSCALED:
         return found
     assert isinstance(noise, GaussianNoise | GridNoise)
     return found | {"power": noise.power_in(outputs.scale)}

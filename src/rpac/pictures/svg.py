@@ -59,7 +59,7 @@ def sandwich(lower: float, bound: float, *, budget: float | None, attack: float 
         parts.append(_line([at(budget)] * 2, [56, 112], "dashed"))
     for nats in _round_numbers(top):
         parts.append(_line([at(nats)] * 2, [112, 118], "axis"))
-        parts.append(_text(at(nats), 136, f"{nats:g}", "middle" if nats else "start"))
+        parts.append(_text(at(nats), 136, f"{nats:g}", "middle"))
     parts.append(_text((left + right) / 2, 162, "nats that the release leaks", "middle"))
     said = f"The release leaks between {floor:.4g} and {at_most(bound, 4)} nats"
     return _svg("sandwich", said, 172, parts)
@@ -90,13 +90,13 @@ def noise_against_budget(
 
     places = [at(b, n) for b, n in points]
     parts = [_line([70, WIDTH - 20], [250, 250], "axis"), _line([70, 70], [28, 250], "axis")]
+    for share in _decades(low, high):
+        y = at(points[0][0], share)[1]
+        parts += [_line([70, WIDTH - 20], [y, y], "grid"), _text(62, y + 5, f"{share:g} x", "end")]
     parts.append(_line([x for x, _ in places], [y for _, y in places], "curve"))
     for (b, _), (x, y) in zip(points, places, strict=True):
         parts.append(_circle(x, y, 3, "small"))
         parts.append(_text(x, 270, f"{b:g}", "middle"))
-    for share in _decades(low, high):
-        y = at(points[0][0], share)[1]
-        parts += [_line([70, WIDTH - 20], [y, y], "grid"), _text(62, y + 5, f"{share:g} x", "end")]
     if chosen:
         x, y = at(budget, chosen)
         low_left = x > WIDTH / 2  # the curve falls: its lower left and upper right are free

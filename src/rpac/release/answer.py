@@ -74,13 +74,14 @@ class Release:
         return f"<p>{lines}</p>{self.certificate._repr_html_()}"
 
 
-def stored(law: Releasable, released: Ints, made: Certificate) -> Json:
-    """Return what the books keep of an answer, in plain JSON.
+def answered(law: Releasable, released: Ints) -> Json:
+    """Return the released numbers, and their noise's deviations (and mean, if it is not 0)."""
+    return {"numbers": law.decode(released)} | law.error()
 
-    The released numbers, their noise's deviations (and mean, if it is not 0), and the certificate.
-    """
-    numbers = {"numbers": law.decode(released)} | law.error()
-    plain: Json = {name: array.tolist() for name, array in numbers.items()}
+
+def stored(law: Releasable, released: Ints, made: Certificate) -> Json:
+    """Return what the books keep of an answer, in plain JSON, with its certificate."""
+    plain: Json = {name: array.tolist() for name, array in answered(law, released).items()}
     return plain | {"certificate": unusual(made)}
 
 
@@ -90,14 +91,20 @@ def unusual(made: Certificate) -> Json:
 
 
 def shown(
-    outputs: Outputs, kept: Json, receipt: Receipt | None = None, law: Releasable | None = None
+    outputs: Outputs,
+    kept: Json,
+    receipt: Receipt | None = None,
+    *,
+    law: Releasable | None = None,
+    made: Certificate | None = None,
 ) -> Release:
     """Return the release that is stored.
 
-    The law, where it is known, is kept beside it, sealed, for audits.
+    The law, where it is known, is kept beside it, sealed, for audits. The certificate is the one
+    that is stored, unless whoever has just made it passes it on.
     """
     numbers = np.asarray(kept["numbers"])
-    made = Certificate(**kept["certificate"])
+    made = Certificate(**kept["certificate"]) if made is None else made
     sealed = None if law is None else (outputs, law)
     return Release(outputs.rebuild(numbers), made, receipt, *_intervals(outputs, kept), sealed)
 

@@ -128,7 +128,7 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
         return shown(outputs, draw()[0], law=law)
     charged = ledger.charge(charge(made), key=request.key, request=mark, line=line, draw=draw)
     first = charged.state is not None  # else another call's law, which only that call knows
-    return shown(outputs, charged.receipt.answer, charged.receipt, law if first else None)
+    return shown(outputs, charged.receipt.answer, charged.receipt, law=law if first else None)
 
 
 def _certified(

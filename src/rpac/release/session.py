@@ -34,10 +34,10 @@ from rpac.certificate.certificate import Certificate
 from rpac.certificate.evidence import proved_leakage
 from rpac.certificate.issue import described
 from rpac.errors import BudgetExceeded, LedgerError
-from rpac.ledger.entries import NANO, Charged, Line, exact_nano, nats_text, overspent
+from rpac.ledger.entries import NANO, Line, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
-from rpac.release.answer import Release, shown, stored
+from rpac.release.answer import Release, answered, shown, stored
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.store import SealedStore
 from rpac.worlds.batch import stacked
@@ -155,19 +155,20 @@ class Conversation(ABC):
         def draw() -> tuple[Json, bytes]:
             released = noisy_codes(codes[self._world.open()], law)
             posterior = updated(self._log_posterior, law.log_likelihood(codes, released))
-            return stored(law, released, made), posterior.tobytes()
+            keep = answered(law, released) if self._ledger is None else stored(law, released, made)
+            return keep, posterior.tobytes()
 
         if self._ledger is None:
-            answer, state = draw()
-            receipt = None
-        else:
-            receipt, after = self._charged(self._ledger, made, key, request, draw)
-            answer = receipt.answer
-            if after is None:  # another process was first with this key: its answer stands
-                return shown(outputs, answer, receipt)
-            state = after
-        self._advance(state, nano)
-        return shown(outputs, answer, receipt)
+            kept, state = draw()
+            self._advance(state, nano)
+            return shown(outputs, kept, made=made)
+        receipt, after = self._ledger.charge(
+            made.bound, key=key, request=request, line=self._line, draw=draw
+        )
+        if after is None:  # another process was first with this key: its answer stands
+            return shown(outputs, receipt.answer, receipt)
+        self._advance(after, nano)
+        return shown(outputs, receipt.answer, receipt, made=made)
 
     def _certified(self, outputs: Outputs, nats: float) -> tuple[Releasable, Ints, Certificate]:
         """Return a law whose bound under the floored posterior meets the budget; and its codes."""
@@ -180,12 +181,6 @@ class Conversation(ABC):
                 return law, codes, self._certificate(outputs, law, bound, h)
             aim *= 0.99 * nats / bound
         raise BudgetExceeded(bound, nats)
-
-    def _charged(
-        self, ledger: Ledger, made: Certificate, key: str | None, request: str,
-        draw: Callable[[], tuple[Json, bytes]],
-    ) -> Charged:  # fmt: skip
-        return ledger.charge(made.bound, key=key, request=request, line=self._line, draw=draw)
 
     def _advance(self, state: bytes, nano: int) -> None:
         """Take in an answer: the posterior it leaves, and what it cost."""

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from rpac._base.checks import refuse
 
-_MISSING = [name for name in ("duckdb", "sqlglot") if find_spec(name) is None]
+_MISSING = tuple(name for name in ("duckdb", "sqlglot") if find_spec(name) is None)
 if _MISSING:
     raise refuse(
         "duckdb and sqlglot", f"no {' and no '.join(_MISSING)}", "pip install 'rpac[sql]'."

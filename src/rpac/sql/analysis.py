@@ -70,7 +70,7 @@ class Analysis:
         return Column() if at is None else self.source(at, node.table).column(node.name)
 
     def _select(self, scope: Scope) -> Facts:
-        """Put the facts of a SELECT together from those of its sources: rules 2 to 8."""
+        """Put the facts of a SELECT together from those of its sources: rules 3 to 9."""
         select: Node = scope.expression
         sources = {name: self.source(scope, name) for name in source_names(select)}
         secret = {name: facts for name, facts in sources.items() if facts.private}
@@ -96,8 +96,7 @@ class Analysis:
 
     def _union(self, scope: Scope) -> Facts:
         """Put the facts of a union together from those of its parts: rule 6."""
-        inner: list[Scope] = getattr(scope, "set_operation_scopes", None) or []
-        parts = [self.of(part) for part in inner]
+        parts = [self.of(part) for part in scope.set_operation_scopes]
         check_union(parts, scope.expression)
         return facts_of_union(parts)
 
@@ -173,10 +172,10 @@ class Analysis:
         return At(rows, lambda node: self.column(scope, node), inner)
 
     def _describe(self, scope: Scope, at: At, item: Node, *, owned: bool) -> Column:
-        """Return what is known of one output column.
+        """Rule 9: in an owned scope a column is public or private, in others aggregates measure.
 
-        In an owned scope whatever is not public is of one unit, and private. In others an
-        aggregate is a measure: it is over rows of several units.
+        What is in a row of one unit is of that unit alone, aggregates too. In any other scope an
+        aggregate is over rows of several units, whatever it is made of.
         """
         node = item.unalias()
         role = self._role(scope, node)

@@ -15,6 +15,7 @@ from rpac._base.progress import progress
 from rpac._base.types import Bools, Floats, Ints
 from rpac.sql.measures import as_number
 from rpac.sql.question import Question
+from rpac.sql.tables import run
 
 Key: TypeAlias = tuple[Any, ...]
 Answer: TypeAlias = dict[Key, list[float]]
@@ -73,7 +74,7 @@ class ByWorld:
         self.tables.enter(np.flatnonzero(members))
         k = len(self.question.keys)
         answer: Answer = {}
-        for row in self.tables.run(self._sql).fetchall():
+        for row in run(self.tables, self._sql).fetchall():
             if row[:k] in answer:
                 names = [self.question.labels[i] for i in self.question.keys]
                 raise refuse(

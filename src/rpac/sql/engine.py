@@ -71,7 +71,7 @@ def kind_of(data: Any) -> str:
     return module if module in _FRAMES else "rows"
 
 
-def run(connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]]) -> Any:
+def execute(connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]]) -> Any:
     """Run SQL; an error tells its kind, and names of the query, never an entry.
 
     Args:

@@ -15,8 +15,8 @@ from rpac._base.types import Bools, Floats, Ints
 from rpac.sql.measures import as_number, whole_type
 from rpac.sql.question import Question
 from rpac.sql.syntax import Node, group_keys, is_own, own_aggregates, snippet
-from rpac.sql.tables import UNIT
-from rpac.sql.totals import extremes, on_grid, totals
+from rpac.sql.tables import UNIT, run
+from rpac.sql.totals import extremes, on_grid, ranked, totals
 
 PROBES = 64
 """Worlds that show how answers spread, before all are answered."""
@@ -37,10 +37,7 @@ def serves(question: Question) -> bool:
     tree, analysis = question.tree, question.analysis
     if not isinstance(tree, exp.Select) or tree.find(*_ODD) or tree.args.get("distinct"):
         return False
-    if analysis.facts.owner is None or _volatile(tree):
-        return False
-    named = {id(table) for table in tree.find_all(exp.Table) if _private(question, table)}
-    if not named <= {id(table) for table in _private_sources(question)}:
+    if analysis.facts.owner is None or _volatile(tree) or not _all_seen(question):
         return False
     found = own_aggregates(tree)
     return bool(found) and all(
@@ -54,15 +51,18 @@ def _volatile(tree: Node) -> bool:
     return any(name.lower() in _VOLATILE for name in plain)
 
 
-def _private(question: Question, table: Node) -> bool:
-    return table.name in question.tables.private
+def _all_seen(question: Question) -> bool:
+    """Whether the analysis saw every private table: one it missed would show all of its rows."""
+    named = [t for t in question.tree.find_all(exp.Table) if t.name in question.tables.private]
+    return {id(table) for table in named} <= {id(table) for table in _private_sources(question)}
 
 
 def _private_sources(question: Question) -> list[Node]:
     """Return the private tables that scopes of the query read."""
     scopes = question.analysis.root.traverse()
     sources = [source for scope in scopes for source in scope.sources.values()]
-    return [s for s in sources if isinstance(s, exp.Table) and _private(question, s)]
+    private = question.tables.private
+    return [s for s in sources if isinstance(s, exp.Table) and s.name in private]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Cells:
         units: (n,) unit of every cell.
         summed: Names of what is added up: rows (n), entries (c0, c1, ...), values (v0, v1, ...).
         added: (n, len(summed)) what the unit adds to the group.
-        least: Values of MIN and MAX by aggregate, (n,) each; those of MAX with their sign changed.
+        least: (n,) values of each MIN and MAX, by aggregate; those of MAX with their sign changed.
+        ranks: For these, the cells of every group by rising value.
     """
 
     kinds: list[str]
@@ -86,6 +87,7 @@ class Cells:
     summed: list[str]
     added: Floats
     least: dict[int, Floats]
+    ranks: dict[int, list[Ints]]
 
 
 class OnePass:
@@ -122,13 +124,13 @@ class OnePass:
             parts += _partials(i, node)
         tree.set("expressions", parts)
         tree.group_by(owner, copy=False)
-        self.tables.run(f"CREATE OR REPLACE TEMP TABLE __cells AS {tree.sql('duckdb')}")
-        described = self.tables.run("DESCRIBE __cells").fetchall()
+        run(self.tables, f"CREATE OR REPLACE TEMP TABLE __cells AS {tree.sql('duckdb')}")
+        described = run(self.tables, "DESCRIBE __cells").fetchall()
         types = {row[0]: row[1] for row in described}
         kinds = [types[f"v{i}"] for i in range(len(self.aggregates))]
         self._number_groups()
         found = self._fetched(kinds)
-        self.tables.run("DROP TABLE __cells")
+        run(self.tables, "DROP TABLE __cells")
         return self._collected(kinds, found)
 
     def _number_groups(self) -> None:
@@ -142,7 +144,7 @@ class OnePass:
         listed = ", ".join(f"k{i}" for i in range(len(self.keys)))
         rows = f"{listed}, row_number() OVER (ORDER BY {listed}) - 1 AS g" if listed else "0 AS g"
         start = f" FROM {' CROSS JOIN '.join(parts)}" if listed else ""
-        self.tables.run(f"CREATE OR REPLACE TEMP TABLE {self._groups} AS SELECT {rows}{start}")
+        run(self.tables, f"CREATE OR REPLACE TEMP TABLE {self._groups} AS SELECT {rows}{start}")
 
     def _declared_keys(self) -> dict[int, list[Any]]:
         """Return declared entries by the place of their key in GROUP BY."""
@@ -163,9 +165,10 @@ class OnePass:
             sign = "-" if isinstance(node, exp.Max) else ""
             listed.append(f"{sign}{as_number(f'v{i}', kinds[i], snippet(node))} AS v{i}")
             listed.append(f"CAST(c{i} AS DOUBLE) AS c{i}")
-        found: dict[str, Any] = self.tables.run(
+        found: dict[str, Any] = run(
+            self.tables,
             f"SELECT {', '.join(listed)} FROM __cells AS c "
-            f"JOIN {self._groups} AS g ON {' AND '.join(same) or 'true'} ORDER BY g, u"
+            f"JOIN {self._groups} AS g ON {' AND '.join(same) or 'true'} ORDER BY g, u",
         ).fetchnumpy()
         return found
 
@@ -174,10 +177,12 @@ class OnePass:
         summed = ["n", *(f"c{i}" for i in range(len(kinds)))]
         summed += [f"v{i}" for i in range(len(kinds)) if i not in extreme]
         groups, units = (np.asarray(found[name], np.int64) for name in ("g", "u"))
-        size = int(self.tables.run(f"SELECT count(*) FROM {self._groups}").fetchall()[0][0])
+        size = int(run(self.tables, f"SELECT count(*) FROM {self._groups}").fetchall()[0][0])
         table = np.stack([_filled(found[name], 0.0) for name in summed], axis=1)
         least = {i: _filled(found[f"v{i}"], np.nan) for i in extreme}
-        return Cells(kinds, size, groups, units, summed, on_grid(groups, table, size), least)
+        ranks = {i: ranked(groups, values, size) for i, values in least.items()}
+        added = on_grid(groups, table, size)
+        return Cells(kinds, size, groups, units, summed, added, least, ranks)
 
     def _values(self, masks: Bools) -> Floats:
         """Put every aggregate together for every world and group, and compute the measures."""
@@ -187,10 +192,10 @@ class OnePass:
         table["w"] = np.repeat(np.arange(m), cells.size)
         table["g"] = np.tile(np.arange(cells.size), m)
         for i, values in cells.least.items():
-            least = extremes(cells.groups, cells.units, values, members, cells.size).ravel()
+            least = extremes(cells.ranks[i], cells.units, values, members).ravel()
             table[f"v{i}"] = -least if isinstance(self.aggregates[i], exp.Max) else least
         self.tables.connection.register("__sums", table)
-        measures = self.tables.run(self._projection).fetchnumpy()
+        measures = run(self.tables, self._projection).fetchnumpy()
         self.tables.connection.unregister("__sums")
         out = np.full((m, cells.size, len(self.question.measures)), np.nan)
         for j in range(out.shape[2]):
@@ -235,7 +240,7 @@ class OnePass:
         listed = ", ".join(self._rewritten(node) for node in nodes)
         if not listed:
             return [()] * self._cells.size
-        rows = self.tables.run(f"SELECT {listed} FROM {self._groups} ORDER BY g")
+        rows = run(self.tables, f"SELECT {listed} FROM {self._groups} ORDER BY g")
         return list(rows.fetchall())
 
 

@@ -16,7 +16,7 @@ from rpac.sql.measures import Measure, as_number, whole_type
 from rpac.sql.parsing import parsed, take_order
 from rpac.sql.roles import Facts
 from rpac.sql.syntax import Node, group_keys
-from rpac.sql.tables import Tables
+from rpac.sql.tables import Tables, run
 
 OTHER = "other"
 
@@ -79,7 +79,7 @@ def read(tables: Tables, sql: str) -> Question:
 
 def _described(tables: Tables, sql: str) -> tuple[list[str], list[str]]:
     """Return the names and SQL types of the answer's columns."""
-    rows = tables.run(f"DESCRIBE {sql.strip().rstrip(';')}").fetchall()
+    rows = run(tables, f"DESCRIBE {sql.strip().rstrip(';')}").fetchall()
     labels = [row[0] for row in rows]
     twice = [label for label, times in Counter(labels).items() if times > 1]
     if twice:

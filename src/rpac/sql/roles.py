@@ -22,9 +22,9 @@ Invariant.
        and an aggregate over a world is put together from what each of its units adds.
     C. The released number is the world's number times 2^degree: a world holds half of the units.
 
-Rules 1 to 6 are here, each a function; 7 and 8, on joins and subqueries, need the tree of scopes
-and are in `analysis`; those of degrees, D1 to D8, are in `degrees`. Each of them errs to the safe
-side: not owned, not local, private, or refused.
+Rules 1 to 6 are here, each a function; 7 to 9, on joins, subqueries and columns, need the tree of
+scopes and are in `analysis`; those of degrees, D1 to D8, are in `degrees`. What no rule speaks of
+is taken as not owned, not local, private, or refused.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.hashing import digest
 from rpac._base.types import Ints
-from rpac.sql.engine import connect, kind_of, load, quoted, run
+from rpac.sql.engine import connect, execute, kind_of, load, quoted
 from rpac.worlds.source import Pool, Subsets
 
 UNIT = "__unit"
@@ -61,10 +61,6 @@ class Tables:
         pool = Pool(len(self.units), self.version())
         self.source = Subsets(pool, worlds=worlds, seed=seed)
         self.connection.execute("SET enable_external_access = false")
-
-    def run(self, sql: str) -> Any:
-        """Run SQL; an error tells its kind, and names of the query, never an entry."""
-        return run(self.connection, sql, self.columns)
 
     def enter(self, members: Ints) -> None:
         """Let the schema `world` show the rows of these units only."""
@@ -241,6 +237,11 @@ class Tables:
             here = f" WHERE {UNIT} IN (SELECT u FROM world.__members)"
         self.connection.execute(f"CREATE VIEW main.{at} AS SELECT {hidden} FROM pool.{at}")
         self.connection.execute(f"CREATE VIEW world.{at} AS SELECT {hidden} FROM pool.{at}{here}")
+
+
+def run(tables: Tables, sql: str) -> Any:
+    """Run SQL on loaded tables; an error tells its kind, and names of the query, never an entry."""
+    return execute(tables.connection, sql, tables.columns)
 
 
 def _pair(name: str) -> tuple[str, str]:

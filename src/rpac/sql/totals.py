@@ -8,8 +8,10 @@ import numpy as np
 
 from rpac._base.types import Bools, Floats, Ints
 
-_BLOCK = 1 << 22
-"""Entries of the world matrix that are held as floats at a time."""
+_BLOCK = 1 << 17
+"""Entries of the world matrix that are held as floats at a time: as many as a cache holds."""
+_FEW = 64
+"""Cells that are looked at together for a least value."""
 _LEAST = -900
 """Exponent below which a grid would leave the numbers of float64."""
 
@@ -52,20 +54,32 @@ def totals(groups: Ints, units: Ints, values: Floats, members: Bools, size: int)
     return np.moveaxis(out, 2, 0)
 
 
-def extremes(groups: Ints, units: Ints, values: Floats, members: Bools, size: int) -> Floats:
-    """Return the least value over the units of every world, (m, size); NaN where there is none."""
-    out = np.full((size, members.shape[1]), np.nan)
-    for g, cells in _slices(groups, size):
-        order = np.argsort(values[cells], kind="stable")
-        order = order[: np.count_nonzero(~np.isnan(values[cells]))]
+def ranked(groups: Ints, values: Floats, size: int) -> list[Ints]:
+    """Return the cells of every group, the least value first; cells without one are left out."""
+    order = np.lexsort((values, groups))
+    order = order[~np.isnan(values[order])]
+    return [order[cells] for _, cells in _slices(groups[order], size)]
+
+
+def extremes(ranks: list[Ints], units: Ints, values: Floats, members: Bools) -> Floats:
+    """Return the least value over the units of every world, (m, groups); NaN where there is none.
+
+    Args:
+        ranks: Cells of every group by rising value, from `ranked`.
+        units: (n,) unit of every cell.
+        values: (n,) value of every cell.
+        members: (units, m) who is in which world.
+    """
+    out = np.full((len(ranks), members.shape[1]), np.nan)
+    for g, order in enumerate(ranks):
         left = np.ones(members.shape[1], bool)
-        for start in range(0, len(order), 64):  # mostly decided by the first few
+        for start in range(0, len(order), _FEW):  # mostly decided by the first few
             if not left.any():
                 break
-            part = order[start : start + 64]
-            here = members[units[cells][part]]
+            part = order[start : start + _FEW]
+            here = members[units[part]]
             found = here.any(axis=0) & left
-            out[g, found] = values[cells][part][here[:, found].argmax(axis=0)]
+            out[g, found] = values[part][here[:, found].argmax(axis=0)]
             left &= ~found
     return out.T
 

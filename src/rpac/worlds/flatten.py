@@ -13,6 +13,8 @@ from rpac._base.checks import refuse
 from rpac._base.types import Floats
 from rpac.errors import MechanismError
 
+UNSCALED = 1.0
+"""The factor of answers that are released in their own units."""
 _MOVE = "Return a number, a label, an array, a dict of numbers or a data frame of numbers."
 
 
@@ -36,7 +38,7 @@ class Form:
     layout: tuple[Any, ...]
     whole: bool
     rebuild: Callable[[Floats], Any]
-    scale: Any = 1.0
+    scale: Any = UNSCALED
     labels: tuple[str, ...] = ()
     settle: Callable[[Floats], Callable[[Floats], Any]] | None = None
 

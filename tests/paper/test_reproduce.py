@@ -1,15 +1,12 @@
 """Small versions of the paper's experiments, on its real data; and the committed full results."""
 
 import csv
-import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-import rpac
 from rpac.errors import InputError
-from rpac.paper import logits, means, published, reproduce, study, tables
+from rpac.paper import reproduce, study, tables
 from tests.conftest import ROOT, SHARED
 
 DATA = SHARED / "data"
@@ -24,85 +21,6 @@ def numbers(path):
         rows = list(csv.DictReader(lines))
     text = ("dataset", "secret", "method", "note", "grade", "verdict", "why")
     return [{k: v if k in text else float(v or "nan") for k, v in r.items()} for r in rows]
-
-
-def synthetic(n=400, k=4, seed=0):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(k, size=n)
-    return 6.0 * np.eye(k)[labels] + rng.normal(size=(n, k)), labels
-
-
-def test_membership_vectors_are_fair_coins_in_pairs():
-    masks = means.membership_vectors(256, 0)
-    assert masks.shape == (256, 30)
-    assert len(np.unique(masks, axis=0)) == 256
-    assert (masks.sum(axis=0) == 128).all()
-    assert masks.any(axis=1).all()
-
-
-def test_mean_of_members_has_the_covariance_of_its_law():
-    """Against the closed form for independent coins: Cov = S sum_s P(s) (n - s) / (s (n - 1))."""
-    records = np.random.default_rng(1).normal(size=(30, 2))
-    outputs = means.outputs_of(records, means.MEMBERSHIP, replace(SMALL, worlds=20_000))
-    factor = sum(math.comb(30, s) / 2**30 * (30 - s) / (s * 29) for s in range(1, 31))
-    exact = np.cov(records.T, bias=True) * factor
-    assert np.cov(outputs.values.T) == pytest.approx(exact, rel=0.06, abs=0.06 * exact.max())
-
-
-def test_printed_power_is_met_and_its_leakage_is_a_lower_limit():
-    records = np.random.default_rng(1).normal(size=(30, 3))
-    outputs = means.outputs_of(records, means.MEMBERSHIP, SMALL)
-    for power in (0.004, 0.1, 20.0):
-        noise = means.of_power(outputs, power)
-        assert noise.power == pytest.approx(power, rel=1e-9)
-        assert rpac.certify(outputs, noise, draws=2_000).lower <= rpac.certify(outputs, noise).bound
-
-
-def test_differential_privacy_is_the_clipped_mean():
-    records = np.random.default_rng(1).normal(size=(30, 4)) * 3
-    assert np.linalg.norm(means.clipped(records), axis=1).max() <= 2.0 + 1e-12
-    masks = np.ones((3, 30), bool)
-    assert means.differential_privacy(4, masks).sensitivity == pytest.approx(2.0 / 30)
-
-
-def test_logits_rows_tell_power_accuracy_and_leakage():
-    values, labels = synthetic()
-    rows = study.run(logits.tasks("ag_news", values, labels, SMALL), SMALL, "synthetic")
-    noisy = [r for r in rows if r.comparable and r.method != "labels"]
-    assert {r.method for r in noisy} == {*study.CLOSED_FORMS, "equilibrium"}
-    for r in noisy:
-        assert r.attack <= r.certified <= r.budget
-        assert r.accuracy <= r.ceiling + 3 * math.sqrt(0.25 / len(labels))
-    bare = {r.budget for r in rows if r.method == "all"}
-    grid = study.few(published.budgets("ag_news"), SMALL.budgets)
-    assert bare == {b for b in grid if b >= math.log(400)} != set()
-    best = {r.budget: r for r in noisy if r.method == "equilibrium"}
-    for r in noisy:
-        assert best[r.budget].power <= 1.005 * r.power or r.method == "equilibrium"
-
-
-def test_labels_reach_the_ceiling():
-    values, labels = synthetic()
-    base = (values.argmax(axis=1) == labels).mean()
-    rows = logits.label_rows([0.1, 0.5, 1.0, 3.0], "ag_news", values, labels, SMALL)
-    for r in rows[:3]:
-        assert r.accuracy == pytest.approx(r.ceiling * base, rel=0.01)
-        assert r.certified <= r.budget
-        assert r.grade == "proved"
-    assert rows[3].note == "no noise needed"
-    assert rows[3].accuracy == base
-
-
-def test_accuracy_without_noise_is_the_base():
-    values, labels = synthetic()
-    still = rpac.GaussianNoise(1e-12 * np.eye(4))
-    assert logits.accuracy(values, labels, still, SMALL) == (values.argmax(axis=1) == labels).mean()
-
-
-def test_few_budgets_are_spread():
-    assert study.few([1, 2, 3, 4, 5, 6, 7], 3) == [2, 4, 6]
-    assert study.few([1, 2], None) == study.few([1, 2], 5) == [1, 2]
-    assert study.few([1, 2], 0) == []
 
 
 def test_unknown_datasets_are_refused():
@@ -124,17 +42,6 @@ def test_classifiers_from_data_to_tables(name, tmp_path):
     assert tables.markdown(made).startswith(f"# {name}")
     paths = reproduce.write(made, tmp_path / "out", f"rpac paper {name}")
     assert all(path.stat().st_size > 100 for path in paths)
-
-
-def test_noise_whose_certificate_misses_its_budget_grows_a_little():
-    outputs = rpac.Outputs(np.random.default_rng(0).normal(size=(64, 2)))
-    noise = rpac.calibrate(outputs, 0.5, "auto-pac").scaled(0.995)
-    grown, certificate, attack = study.judged(outputs, noise, 0.5, SMALL, 0)
-    assert noise.power < grown.power <= 1.011 * noise.power
-    assert attack <= certificate.bound <= 0.5
-    same, over, _ = study.judged(outputs, noise, math.inf, SMALL, 0)
-    assert same is noise
-    assert over.bound > 0.5
 
 
 def test_missing_data_is_refused_with_a_next_move(tmp_path):
@@ -209,3 +116,39 @@ def test_committed_verdicts():
             flagged[name] = sum(r["verdict"] == "incompatible" for r in csv.DictReader(lines))
     assert flagged == {"iris": 28, "rice": 28, "mnist": 3, "cifar10": 0, "cifar100": 2,
                        "ag_news": 5}  # fmt: skip
+
+
+def test_certificates_above_their_budget_are_found():
+    def row(method, certified, note=""):
+        return study.Row("iris", "who", 3.0, method, 0.5, note=note, certified=certified)
+
+    rows = [
+        row("auto-pac", 0.4), row("equilibrium", 0.6), row("dp", 9.0), row("all", 9.0, "no noise"),
+        row("sr-pac", float("nan")),
+    ]  # fmt: skip
+    found = reproduce.broken(study.Study("iris", rows, {}))
+    assert [r.method for r in found] == ["equilibrium", "sr-pac"]
+
+
+def test_files_are_named_by_the_dataset_and_say_how_they_were_made(tmp_path):
+    rows = [study.Row("rice", "who", 3.0, "auto-pac", 0.5, power=1.0, certified=0.4, attack=0.1,
+                      lira=0.5, success_bound=0.6)]  # fmt: skip
+    made = study.Study("rice", rows, {})
+    paths = reproduce.write(made, tmp_path / "new" / "folder", "rpac paper rice")
+    names = [path.name for path in paths]
+    assert names == ["rice.csv", "rice-printed.csv", "rice.md", "rice.png"]
+    assert "- command: rpac paper rice" in paths[2].read_text()
+    assert paths[0].read_text() == tables.to_csv(made)
+
+
+@needs_data
+def test_means_from_data_to_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduce.means, "CLOSED_FORMS", ("auto-pac",))
+    tiny = replace(SMALL, budgets=1, worlds=32, games=200, draws=0)
+    made = reproduce.reproduce("iris", DATA, tmp_path, tiny)
+    assert made.of_means
+    assert {r.method for r in made.rows} == {"auto-pac", "equilibrium", "dp", "success-rate"}
+    assert (made.made["records"], made.made["pool"], made.made["columns"]) == (150, 30, 4)
+    assert made.made["settings"]["worlds"] == 32
+    assert {"rpac", "numpy", "scipy"} <= {*made.made["versions"]}
+    assert made.rows[0].secret == reproduce.means.MEMBERSHIP

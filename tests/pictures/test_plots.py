@@ -1,0 +1,134 @@
+"""Figures of matplotlib: their lines carry the numbers that were given, and nothing else."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+
+from rpac.errors import InputError
+from rpac.pictures import plots
+
+BUDGETS = [0.01, 0.1, 1.0]
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def line(axes, label):
+    (found,) = [one for one in axes.lines if one.get_label() == label]
+    return found
+
+
+def drawn(figure):
+    """Draw a figure, so that what matplotlib warns of is an error here."""
+    figure.canvas.draw()
+    return figure.axes
+
+
+def test_noise_falls_along_the_budgets_that_were_given():
+    scales = {"auto-pac": [9.0, 3.0, 1.0], "equilibrium": [7.0, 2.0, 0.5]}
+    (axes,) = drawn(plots.noise_against_budget(BUDGETS, scales, signal=4.0, chosen=0.1))
+    for name, values in scales.items():
+        assert line(axes, name).get_xdata() == pytest.approx(BUDGETS)
+        assert line(axes, name).get_ydata() == pytest.approx(values)
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert labels(axes) == list(scales)
+    (level,) = [one for one in axes.lines if one.get_linestyle() == "--"]
+    assert list(level.get_ydata()) == [4.0, 4.0]
+    (mark,) = [one for one in axes.lines if one.get_linestyle() == ":"]
+    assert list(mark.get_xdata()) == [0.1, 0.1]
+    said = {text.get_text() for text in axes.texts}
+    assert said == {"spread of the answer over worlds", "chosen: 0.1 nats"}
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.01", "0.1", "1"]
+    assert "nats" in axes.get_xlabel()
+
+
+def test_noise_without_a_choice():
+    (axes,) = drawn(plots.noise_against_budget(BUDGETS, {"a": [3.0, 2.0, 1.0]}, signal=1.0))
+    assert [one for one in axes.lines if one.get_linestyle() == ":"] == []
+    assert len(axes.texts) == 1
+
+
+def test_noise_that_is_no_numbers_is_refused():
+    with pytest.raises(InputError, match=re.escape("Expected numbers in `budgets`; got list.")):
+        plots.noise_against_budget(["a"], {}, signal=1.0)
+    with pytest.raises(InputError, match=re.escape("`budgets` with 1 axes and at least one entry")):
+        plots.noise_against_budget([], {}, signal=1.0)
+    with pytest.raises(InputError, match="finite numbers in `a`; got 1 NaN or infinite"):
+        plots.noise_against_budget(BUDGETS, {"a": [1.0, np.nan, 2.0]}, signal=1.0)
+
+
+def rows_of(method, factor):
+    return [{"method": method, "budget": b, "power": factor / b, "bound": 0.9 * b, "lower": 0.5 * b}
+            for b in BUDGETS[::-1]]  # fmt: skip
+
+
+def test_methods_are_compared_in_the_order_of_their_budgets():
+    left, right = drawn(plots.comparison_figure(rows_of("a", 2.0) + rows_of("b", 3.0)))
+    for name, factor in (("a", 2.0), ("b", 3.0)):
+        assert line(left, name).get_xdata() == pytest.approx(BUDGETS)
+        assert line(left, name).get_ydata() == pytest.approx([factor / b for b in BUDGETS])
+        assert line(right, name).get_ydata() == pytest.approx([0.9 * b for b in BUDGETS])
+        assert line(left, name).get_color() == line(right, name).get_color()
+    assert line(right, "budget").get_xdata() == pytest.approx([0.01, 1.0])
+    assert line(right, "budget").get_ydata() == pytest.approx([0.01, 1.0])
+    assert labels(left) == ["a", "b"]
+    assert labels(right) == ["a", "b", "budget"]
+    for band in right.collections:  # from what is leaked at least to what is certified
+        corners = band.get_paths()[0].vertices
+        assert {*np.round(corners[:, 1], 9)} == {
+            *np.round([f * b for f in (0.5, 0.9) for b in BUDGETS], 9)
+        }
+    assert len(right.collections) == 2
+
+
+BARS = [("bayes", 0.05, 0.06, False), ("lira", 0.12, 0.14, True)]
+
+
+def test_attacks_stand_below_what_is_claimed():
+    claims = {"certificate": 0.1, "budget": 0.11}
+    figure = plots.sandwich(BARS, claims, lower=0.05, limit=0.1, title="ALARM")
+    (axes,) = drawn(figure)
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["bayes", "lira"]
+    bars = [one for one in axes.lines if one.get_linewidth() == 2]
+    assert [list(one.get_xdata()) for one in bars] == [[0.05, 0.06], [0.12, 0.14]]
+    assert [to_rgba(one.get_color()) for one in bars] == [to_rgba("tab:blue"), to_rgba("tab:red")]
+    for name, nats in claims.items():
+        assert list(line(axes, name).get_xdata()) == [nats, nats]
+    (band,) = axes.patches
+    assert (band.get_x(), band.get_x() + band.get_width()) == pytest.approx((0.05, 0.1))
+    assert labels(axes) == ["certificate", "budget", "the truth lies here"]
+    assert axes.get_title(loc="left") == "ALARM"
+    assert axes.get_xlim()[0] == 0  # leakage begins at nothing
+    bottom, top = axes.get_ylim()
+    assert top < 0 < len(BARS) - 1 < bottom  # the first attack on top, none on the frame
+
+
+def test_an_attack_beyond_the_claim_turns_the_band_round():
+    (axes,) = drawn(plots.sandwich(BARS, {"budget": 0.1}, lower=0.12, limit=0.1, title="ALARM"))
+    (band,) = axes.patches
+    assert (band.get_x(), band.get_x() + band.get_width()) == pytest.approx((0.1, 0.12))
+    assert labels(axes) == ["budget", "beyond the claim"]
+
+
+def test_without_a_claim_there_is_nothing_to_explain():
+    (axes,) = drawn(plots.sandwich(BARS, {}, lower=0.05, limit=None, title="No claim"))
+    assert axes.get_legend() is None
+    assert not axes.patches
+
+
+def test_figures_grow_with_their_bars_and_open_no_window():
+    few, many = (plots.sandwich(BARS * n, {}, lower=0.0, limit=None, title="") for n in (1, 4))
+    assert many.get_size_inches()[1] - few.get_size_inches()[1] == pytest.approx(0.4 * 6)
+    assert plots.blank_figure(figsize=(2, 1)).axes == []
+    assert not hasattr(few, "number")  # pyplot numbers the figures it shows
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    expected = "Expected matplotlib; got no such package. pip install 'rpac[plot]'."
+    with pytest.raises(InputError, match=re.escape(expected)):
+        plots.blank_figure()

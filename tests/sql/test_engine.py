@@ -1,0 +1,88 @@
+"""The embedded DuckDB: what it loads, and what its errors do not say."""
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rpac
+from rpac.sql.engine import connect, execute, kind_of, load, quoted
+from tests.sql.people import frame
+
+
+@pytest.fixture
+def con():
+    with connect() as found:
+        yield found
+
+
+def test_names_are_quoted_so_that_none_of_them_is_syntax(con):
+    for name in ("year", 'a "b"', "x; DROP TABLE y", "Ünït"):
+        found = con.execute(f"SELECT 1 AS {quoted(name)}").description
+        assert found[0][0] == name
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, "relation"])
+def test_tables_of_every_kind_are_loaded_with_the_types_of_their_columns(con, make):
+    data = {"Id": [1, 2, 2], "pay": [1.5, None, 3.0], "name": ["a", "b", None]}
+    table = duckdb.from_arrow(pa.table(data)) if make == "relation" else make(data)
+    assert load(con, "Staff", table) == {"id": "BIGINT", "pay": "DOUBLE", "name": "VARCHAR"}
+    rows = con.execute("FROM pool.staff").fetchall()
+    assert [(row[0], row[2]) for row in rows] == [(1, "a"), (2, "b"), (2, None)]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_are_loaded_whatever_they_are_called(con, tmp_path, suffix):
+    path = tmp_path / f"it's 'a' file.{suffix}"
+    table = frame(x=[1, 2, 3])
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    assert load(con, "t", path) == {"x": "BIGINT"}
+    assert con.execute("SELECT sum(x) FROM pool.t").fetchall() == [(6,)]
+
+
+def test_files_that_are_not_there_or_no_tables_are_refused(con, tmp_path):
+    with pytest.raises(rpac.InputError, match=r"Expected a \.csv or \.parquet file; got 'a\.txt'"):
+        load(con, "t", "somewhere/a.txt")
+    with pytest.raises(rpac.InputError, match=r"Expected a file that exists; got 'a\.csv'"):
+        load(con, "t", tmp_path / "a.csv")
+
+
+def test_what_cannot_be_loaded_is_refused_without_a_word_of_its_rows(con, tmp_path):
+    path = tmp_path / "broken.parquet"
+    path.write_bytes(b"PAR1 secret of somebody")
+    mixed = pd.DataFrame({"x": [1, "the secret", 2.5]}, dtype=object)
+    for data in (path, mixed):
+        with pytest.raises(rpac.InputError) as caught:
+            load(con, "staff", data)
+        text = str(caught.value)
+        assert text.startswith("Expected rows in table 'staff'; got a ")
+        assert "secret" not in text
+    with pytest.raises(rpac.InputError, match="Expected a table; got int"):
+        load(con, "staff", 3)
+
+
+def test_answers_come_back_as_what_the_first_table_is():
+    found = {kind_of(make({"x": [1]})) for make in (pd.DataFrame, pl.DataFrame, pa.table)}
+    assert found == {"pandas", "polars", "pyarrow"}
+    assert kind_of(duckdb.from_arrow(pa.table({"x": [1]}))) == "duckdb"
+    assert kind_of("staff.csv") == "rows"
+
+
+COLUMNS = {"t": {"name": "VARCHAR", "x": "BIGINT"}}
+
+
+def test_errors_of_names_and_types_are_told_and_errors_of_entries_are_not(con):
+    load(con, "t", frame(name=["secret"], x=[1]))
+    for sql, message in {
+        "SELECT y FROM pool.t": 'a query that DuckDB can run; got Binder Error: .*"y"',
+        "SELECT x FROM pool.u": "a query that DuckDB can run; got Catalog Error: .* u ",
+        "SELEC": "a query that DuckDB can run; got Parser Error",
+        "SELECT avg(name) FROM pool.t": "numbers where the query computes; got text in 'name'",
+        "SELECT avg('a' || 'b')": "computes; got text in an expression. Count it",
+        "SELECT name::INT FROM pool.t": "runs on every world; got a ConversionException. Guard",
+    }.items():
+        with pytest.raises(rpac.InputError, match=message) as caught:
+            execute(con, sql, COLUMNS)
+        assert "secret" not in str(caught.value)
+    assert execute(con, "SELECT x FROM pool.t", COLUMNS).fetchall() == [(1,)]
