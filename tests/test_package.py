@@ -1,72 +1,10 @@
 """The package as a whole: what it imports, exports and weighs."""
 
-import ast
-import io
 import os
-import re
 import subprocess
 import sys
-import tokenize
 
 import rpac
-from tests.conftest import ROOT
-
-TRUSTED = [  # from any black box to a certificate
-    "advantage.py",
-    "certificate.py",
-    "confidence.py",
-    "leakage.py",
-    "noise/base.py",
-    "noise/grid.py",
-    "noise/label.py",
-    "noise/lattice.py",
-    "reference/base.py",
-    "reference/gaussian.py",
-    "reference/mixture.py",
-    "reference/table.py",
-]
-
-
-# Trusted too: tables of any shape, success on a person, and ideal noise, which is only a proposal.
-BESIDE = ["joint.py", "membership.py", "noise/gaussian.py"]
-# From a certificate to a release on record.
-BOOKS = ["books.py", "ledger.py", "release.py", "sealed.py", "session.py"]
-# Where the books are kept.
-STORES = ["anchor.py", "postgres.py", "store.py"]
-
-
-def code_lines(text):
-    """Count lines of code: neither blank, nor comment, nor docstring."""
-    prose = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            prose |= set(range(node.lineno, node.end_lineno + 1))
-    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    lines = {
-        line
-        for token in tokens
-        if token.type not in empty | {tokenize.ENDMARKER}
-        for line in range(token.start[0], token.end[0] + 1)
-    }
-    return len(lines - prose)
-
-
-def test_the_trusted_core_is_small():
-    names = TRUSTED + BESIDE + BOOKS + STORES
-    lines = {name: code_lines((ROOT / "src/rpac" / name).read_text()) for name in names}
-    assert sum(lines[name] for name in TRUSTED) <= 1_000
-    assert sum(lines[name] for name in STORES) <= 265
-    assert sum(lines[name] for name in TRUSTED + BOOKS) <= 1_800
-    assert sum(lines.values()) <= 2_260
-
-
-def test_the_trusted_core_is_the_one_whose_coverage_is_demanded():
-    makefile = (ROOT / "Makefile").read_text()
-    listed = re.search(r"TRUSTED = ([^\n]+)", makefile).group(1)
-    assert sorted(listed.split(",")) == sorted(
-        f"src/rpac/{name}" for name in TRUSTED + BESIDE + BOOKS + STORES
-    )
 
 
 def test_exports_are_complete_and_sorted():

@@ -5,7 +5,7 @@ import pytest
 
 import rpac
 from rpac.front.session import Session
-from rpac.release.session import Conversation
+from rpac.release.conversation import Conversation
 
 SOURCE = rpac.Worlds([0.0, 1.0, 4.0, 9.0])
 

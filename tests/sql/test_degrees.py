@@ -50,7 +50,7 @@ GROWING = {
     "sum(age) + 0": 1,
     "-(sum(age))": 1,
     "abs(sum(age) - count(*))": 1,
-    "round(sum(salary))": 1,
+    "round(sum(age))": 1,
     "CAST(sum(age) AS DOUBLE)": 1,
     "coalesce(sum(age), 0)": 1,
     "coalesce(avg(age), 1)": 0,
@@ -127,8 +127,9 @@ REFUSED = {
     "SELECT avg(age) FROM staff WHERE age < (SELECT count(*) FROM staff)": "in staff.age < ",
     "SELECT avg(t) FROM (SELECT sum(age) AS t FROM staff GROUP BY dept) WHERE t BETWEEN 3 AND 9":
         "BETWEEN 3 AND 9",
-    "SELECT avg(age) FROM (SELECT count(*) AS n FROM visit) JOIN staff ON age = n": "in staff.age =",
-    "SELECT avg(age) FROM staff s, staff t WHERE EXISTS (SELECT 1 FROM visit) AND EXISTS "
+    "SELECT avg(age) FROM (SELECT count(*) AS n FROM visit) JOIN staff ON age = n":
+        "in staff.age =",
+    "SELECT avg(s.age) FROM staff s, staff t WHERE EXISTS (SELECT 1 FROM visit) AND EXISTS "
     "(SELECT count(*) FROM visit GROUP BY code HAVING count(*) > 9)": r"in COUNT\(\*\) > 9",
     "SELECT count(*) AS n FROM staff UNION ALL SELECT avg(age) FROM staff":
         "a union of totals with something else in SELECT",

@@ -105,9 +105,11 @@ def test_rule_5_how_rows_grow(private, owned, merged):
 
 
 def test_rule_6_a_union_is_nobodys_and_as_private_as_any_part():
-    total = Facts(True, grows=0, columns=(("k", Column("public")), ("n", Column("measure", 1))))
+    total = Facts(
+        private=True, grows=0, columns=(("k", Column("public")), ("n", Column("measure", 1)))
+    )
     rows = Facts(
-        True, owned=True, local=True, rows=1, grows=1,
+        private=True, owned=True, local=True, rows=1, grows=1,
         columns=(("id", Column("private", 0, "staff.id")), ("n", Column("measure", 1))),
     )  # fmt: skip
     both = facts_of_union([total, rows])

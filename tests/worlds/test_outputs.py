@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import rpac
+from rpac.worlds.flatten import Form
 
 
 def test_kinds():
@@ -136,3 +137,17 @@ def test_the_scale_is_that_of_the_answer():
     source = rpac.Subsets(frame, unit="id", worlds=8)
     total = rpac.simulate(source, rpac.statistics.sum("pay"))
     assert total.scale.tolist() == [2.0]  # of all units, not of half of them
+
+
+def test_error_bars_stand_in_the_order_of_the_answer():
+    """Answers whose rows are sorted by released numbers settle the order of what is beside them."""
+
+    def settle(beside):
+        order = np.argsort(beside)
+        return lambda values: values[order].tolist()
+
+    form = Form("table", (), whole=False, rebuild=lambda v: sorted(v.tolist()), settle=settle)
+    outputs = rpac.Outputs(np.eye(3), form=form)
+    assert outputs.rebuild(np.array([3.0, 1.0, 2.0])) == [1.0, 2.0, 3.0]
+    low = outputs.rebuild(np.array([30.0, 10.0, 20.0]), beside=np.array([1.0, 3.0, 2.0]))
+    assert low == [30.0, 20.0, 10.0]

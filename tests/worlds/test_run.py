@@ -179,3 +179,8 @@ def test_no_failure_of_the_fresh_draw_comes_through(error):
         raise error(f"secret {x}")
 
     assert answer_on_fresh_draw(source, fails, outputs) == outputs.center
+
+
+def test_all_cores_may_be_asked_for():
+    outputs = rpac.simulate(SOURCE, np.mean, n_jobs=-1)
+    assert outputs.digest == rpac.simulate(SOURCE, np.mean).digest

@@ -11,6 +11,7 @@ import pytest
 
 import rpac
 from rpac.contracts import check_source
+from rpac.worlds.source import Pool
 
 
 @pytest.mark.parametrize(("units", "worlds"), [(30, 512), (31, 64), (7, 512), (8, 512), (2, 8)])
@@ -137,3 +138,23 @@ def test_refusals(name):
     call, message = BAD[name]
     with pytest.raises(rpac.InputError, match=message):
         call()
+
+
+def test_a_pool_of_numbered_units_has_numbered_worlds():
+    source = rpac.Subsets(Pool(30, "version"), worlds=8)
+    assert len(Pool(30)) == 30
+    assert source.worlds(0).tolist() == list(range(8))
+    assert source.version == "version"
+    assert source.masks.shape == (8, 30)
+    with pytest.raises(rpac.InputError, match="Expected rows to leave out; got units by number"):
+        source.without(3)
+
+
+def test_a_pool_without_one_unit():
+    data = np.arange(12.0)
+    source = rpac.Subsets(data, worlds=8)
+    left = source.without(4)
+    assert left.units.size == 11
+    assert all(4.0 not in world for world in left.worlds(0))
+    with pytest.raises(rpac.InputError, match="Expected a unit below 12; got 12"):
+        source.without(12)

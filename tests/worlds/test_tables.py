@@ -4,6 +4,7 @@ import datetime
 import itertools
 import math
 import warnings
+from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -260,7 +261,7 @@ BAD = {
         lambda: statistics.group_by("g", statistics.histogram("x", [0, 1]), ["a"]),
         "Expected a statistic of one number",
     ),
-    "features": (lambda: statistics.regression("y"), "Expected at least one feature; got none"),
+    "features": (lambda: statistics.regression("y"), "Expected at least one feature; got regression"),
     "no such": (lambda: statistics.parse("mode(x)"), "Expected a statistic such as mean"),
     "syntax": (lambda: statistics.parse("mean(x"), "Known: correlation, count"),
     "code": (lambda: statistics.parse("__import__('os')"), "Expected a statistic such as mean"),
@@ -270,7 +271,7 @@ BAD = {
         lambda: programs.Fitted(KMeans(), ["x"], what="predictions"),
         "Expected public points `at` for predictions only",
     ),
-    "no command": (lambda: programs.Command(" "), "Expected a shell command; got nothing"),
+    "no command": (lambda: programs.Command(" "), "Expected a shell command; got ' '"),
     "timeout": (lambda: programs.Command("true", timeout=0), "Expected `timeout` between"),
     "estimator column": (
         lambda: rpac.simulate(
@@ -305,3 +306,24 @@ def test_commands_that_fail_tell_nothing():
     for text in ("exit 3", "echo no number", "true"):
         with pytest.raises(rpac.MechanismError):
             rpac.simulate(source, programs.Command(text))
+
+
+def test_decimals_and_holes_become_floats():
+    frame = pa.table({"d": pa.array([Decimal("1.50"), Decimal("2.25")]), "i": pa.array([1, None])})
+    assert frames.numbers(frames.table(frame), "d").tolist() == [1.5, 2.25]
+    found = frames.numbers(frames.table(frame), "i")
+    assert found[0] == 1.0
+    assert np.isnan(found[1])
+
+
+def test_text_is_no_number_and_names_are_unique(monkeypatch, tmp_path):
+    with pytest.raises(rpac.InputError, match="Expected numbers in column 'x'; got String"):
+        frames.numbers(frames.table(pd.DataFrame({"x": ["a", "b"]})), "x")
+    with pytest.raises(rpac.InputError, match=r"at least one column, with unique names; got \[\]"):
+        frames.table(pd.DataFrame())
+    with pytest.raises(rpac.InputError, match="Expected a table; got Table"):
+        frames.table(pa.table([[1], [2]], names=["a", "a"]))
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    monkeypatch.setattr("rpac.worlds.tables._READERS", ())
+    with pytest.raises(rpac.InputError, match="Expected a reader of tables; got none"):
+        frames.read(tmp_path / "x.csv")

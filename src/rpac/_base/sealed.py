@@ -14,11 +14,6 @@ T = TypeVar("T")
 class Sealed:
     """Base of everything that would tell the secret. It has no printed, pickled or JSON form."""
 
-    def __copy__(self) -> Any:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        return other
-
     def __reduce__(self) -> NoReturn:
         raise refuse(
             f"sealed {type(self).__name__} that stay in this process",

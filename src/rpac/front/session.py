@@ -9,7 +9,7 @@ from rpac._base.types import Floats, Ints
 from rpac.front.posterior import first_aim, noise_under
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
-from rpac.release.session import Conversation
+from rpac.release.conversation import Conversation
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source
 

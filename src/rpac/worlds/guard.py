@@ -115,7 +115,7 @@ class Guarded:
             warnings.simplefilter("ignore")  # of threads and fork: the child has limits
             pid = os.fork()
         if pid == 0:
-            self._child(write, secret, rng)
+            self._child(write, secret, rng)  # pragma: no cover  (forked)
         os.close(write)
         try:
             return self._decoded(_receive(read, self._limit_bytes(), self._seconds))

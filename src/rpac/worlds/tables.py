@@ -57,8 +57,9 @@ def table(data: Any) -> nw.DataFrame[Any]:
         found = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     except (TypeError, ValueError, nw.exceptions.NarwhalsError):
         raise refuse("a table", type(data).__name__, _MOVE) from None
-    if len(set(found.columns)) != len(found.columns) or not found.columns:
-        raise refuse("at least one column, and names that differ", "others", "Rename them.")
+    names = list(found.columns)
+    if len(set(names)) != len(names) or not names:
+        raise refuse("at least one column, with unique names", names[:12], "Rename them.")
     return found
 
 
@@ -107,11 +108,7 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> Floats:
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         raise refuse(f"numbers in column {name!r}", f"{column.dtype}", "Convert it to numbers.")
-    try:
-        values = column.to_numpy()
-        if values.dtype.kind not in "biuf":  # decimals, and integers beside missing entries
-            values = column.cast(nw.Float64).to_numpy()
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        kind = f"a {type(error).__name__}"
-        raise refuse(f"numbers in column {name!r}", kind, "Convert it to numbers.") from None
+    values = column.to_numpy()
+    if values.dtype.kind not in "biuf":  # decimals, and integers beside missing entries
+        values = column.cast(nw.Float64).to_numpy()
+    return np.array(values, dtype=np.float64)

@@ -18,7 +18,7 @@ from rpac._base.sealed import SealedValue
 from rpac.certificate.evidence import proved_leakage
 from rpac.front.posterior import posterior_auto_pac
 from rpac.front.session import Session
-from rpac.release.session import updated
+from rpac.release.conversation import updated
 from rpac.worlds.batch import stacked
 
 SOURCE = rpac.Worlds(list(range(16)))
@@ -156,7 +156,7 @@ def test_the_session_refuses_what_does_not_fit(ledger):
 
 
 def test_a_law_beyond_the_budget_is_not_released(monkeypatch):
-    monkeypatch.setattr("rpac.release.session.proved_leakage", lambda *a: 1.0)
+    monkeypatch.setattr("rpac.release.conversation.proved_leakage", lambda *a: 1.0)
     with Session(SOURCE, 2.0) as session, pytest.raises(rpac.BudgetExceeded):
         session.ask(TWO, 0.2)
 
@@ -258,7 +258,7 @@ def test_one_world_has_one_session(monkeypatch):
         inside.pop()
         return updated(*args)
 
-    monkeypatch.setattr("rpac.release.session.updated", slowly)
+    monkeypatch.setattr("rpac.release.conversation.updated", slowly)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(rpac.InputError, match="Expected one session for one drawn world"):
             duplicate(session)

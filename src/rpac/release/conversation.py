@@ -39,7 +39,7 @@ from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
 from rpac.release.answer import Release, answered, shown, stored
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
-from rpac.release.store import SealedStore
+from rpac.release.sealed_store import SealedStore
 from rpac.worlds.batch import stacked
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import evaluate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rpac.release.store import SealedStore
+from rpac.release.sealed_store import SealedStore
 
 
 def test_it_is_its_owners_and_is_written_once(folder):
