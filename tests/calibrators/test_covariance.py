@@ -10,23 +10,23 @@ from rpac.calibrators.budget_search import expected_bound
 from rpac.calibrators.covariance import GaussianSearch, weighed_directions
 from rpac.calibrators.utility import SquaredError, Weighted
 
-ANGLE = 2 * math.pi * np.arange(9) / 9
+ANGLE = 2 * math.pi * np.arange(240) / 240 + 0.1 * np.sin(3 * np.arange(240))
 RING = rpac.Outputs(np.stack([2 * np.cos(ANGLE), np.sin(ANGLE)], axis=1))
 WEIGHT = Weighted(np.diag([16.0, 1.0]))
 
 
 @pytest.mark.parametrize("utility", [SquaredError(), WEIGHT])
-@pytest.mark.parametrize("nats", [0.2, 1.2])
+@pytest.mark.parametrize("nats", [0.2, 2.0])
 def test_noise_meets_the_budget_and_costs_no_more_than_auto_pac(nats, utility):
     found = GaussianSearch(RING, utility, 0).at(nats)
     closed = rpac.AutoPAC().propose(RING, nats)
     weight = utility.weight(np.eye(2))
     assert np.sum(weight * found.cov) <= np.sum(weight * closed.cov) * (1 + 1e-9)
-    assert expected_bound(RING, found, 0) <= nats
+    assert expected_bound(RING, found, 0) <= nats * (1 + 1e-9)
 
 
 def test_a_grid_of_budgets_is_solved_as_well_as_each_alone():
-    budgets = [0.2, 0.3, 0.45, 0.6, 0.9, 1.2]
+    budgets = [0.3, 0.5, 0.8, 1.2, 2.0]
     search = GaussianSearch(RING, SquaredError(), 0)
     for nats, noise in zip(budgets, search.along(budgets), strict=True):
         assert noise.power == pytest.approx(search.at(nats).power, rel=0.02)

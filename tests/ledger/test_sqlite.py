@@ -8,6 +8,7 @@ import pytest
 from benchmarks import ledger as long_run  # with smaller counts
 
 import rpac
+from rpac.ledger.sqlite import SqliteStore
 
 
 def test_a_file_that_finds_itself_broken_is_refused(folder, monkeypatch):
@@ -70,3 +71,25 @@ def test_the_file_is_what_it_says(folder):
         assert ledger._store.rows("PRAGMA journal_mode")[0][0] == "wal"
         assert ledger._store.rows("PRAGMA synchronous")[0][0] == 2
     assert sqlite3.sqlite_version_info >= (3, 24)
+
+
+def test_a_place_without_a_write_ahead_log_is_refused():
+    """In memory there is no log, and nothing would be durable."""
+    with pytest.raises(rpac.LedgerError, match="got a OSError"), SqliteStore(":memory:").reading():
+        pass
+
+
+def test_versions_belong_to_their_connection(folder):
+    one, two = (SqliteStore(f"{folder}/rows.db") for _ in range(2))
+    with one.exclusive():
+        one.create()
+        before = one.version()
+    with one.exclusive():
+        assert one.version() == before  # its own commits change nothing
+        assert one.sound()
+    with two.exclusive():
+        two.rows("CREATE TABLE other (x INTEGER)")
+    with one.exclusive():
+        assert one.version() != before
+    one.close()
+    two.close()

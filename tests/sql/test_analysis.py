@@ -65,7 +65,7 @@ def test_local_rows_of_a_world_are_the_pools_rows_of_its_units(name):
     )  # fmt: skip
     assert facts.owner is not None
     pool = run_on(tables_of(EVERY), sql)
-    for world in range(0, 32, 5):
+    for world in (0, 13, 31):
         inside = set(members(DB, world).tolist())
         expected = collections.Counter(row for row in pool if row[0] in inside)
         assert collections.Counter(hand(DB, sql, world)) == expected
@@ -79,7 +79,7 @@ NOT_LOCAL = {
     "the first": "SELECT id FROM staff ORDER BY salary LIMIT 10",
     "one of each age": "SELECT DISTINCT ON (age) id, age FROM staff ORDER BY age, salary",
     "of everybody's visits": "SELECT id FROM staff s WHERE EXISTS "
-    "(SELECT 1 FROM visit v, visit w WHERE v.visitor = s.id AND w.cost > 3 * v.cost)",
+    "(SELECT 1 FROM visit v, visit w WHERE v.visitor = s.id AND w.cost > 70 * v.cost)",
     "of totals beside": "SELECT id, n FROM staff, (SELECT avg(cost) AS n FROM visit)",
     "the public rows without": "SELECT visitor, label FROM codes LEFT JOIN visit "
     "ON codes.code = visit.code AND cost > 140",
@@ -93,12 +93,13 @@ def test_rows_that_depend_on_other_units_are_not_called_local(name):
     sql = NOT_LOCAL[name]
     assert not analysed(DB, sql).facts.local
     pool = run_on(tables_of(EVERY), sql)
-    differ = []
-    for world in range(32):
+
+    def differs(world):
         inside = set(members(DB, world).tolist())
         kept = collections.Counter(row for row in pool if row[0] in inside)
-        differ.append(collections.Counter(hand(DB, sql, world)) != kept)
-    assert any(differ)  # the rule is needed: these rows are others in some world
+        return collections.Counter(hand(DB, sql, world)) != kept
+
+    assert any(map(differs, range(32)))  # the rule is needed: these rows are others in some world
 
 
 CAUTIOUS = (
@@ -191,7 +192,7 @@ def test_public_columns_carry_no_entry_of_a_private_row(seed):
 
 
 def test_scopes_are_studied_once_and_found_again():
-    scope = scope_of(DB, "WITH v AS (SELECT visitor FROM visit) SELECT count(*) AS n FROM v, v w")
+    scope = scope_of(DB, "WITH v AS (SELECT visitor AS x FROM visit) SELECT avg(v.x) FROM v, v w")
     analysis = Analysis(DB, scope)
     assert analysis.of(scope) is analysis.facts
     assert analysis.source(scope, "v") is analysis.source(scope, "w")

@@ -101,8 +101,9 @@ def test_order_and_limit_are_taken_off(rest, order, limit):
 def test_what_cannot_be_applied_to_released_rows_is_refused():
     for rest, message in {
         "LIMIT 1 OFFSET 1": "no OFFSET in the outermost SELECT; got OFFSET 1",
-        "LIMIT 1 + 1": r"a plain number in LIMIT; got '1 \+ 1'",
-        "LIMIT 50%": "a plain number in LIMIT; got",
+        "LIMIT 1 + 1": r"a plain number in LIMIT; got 'LIMIT 1 \+ 1'",
+        "LIMIT 50%": "a plain number in LIMIT; got 'LIMIT 50 PERCENT'",
+        "FETCH FIRST 3 ROWS ONLY": "a plain number in LIMIT; got 'LIMIT 3'",
     }.items():
         with pytest.raises(rpac.InputError, match=message):
             take_order(parsed(DB, f"SELECT avg(age) FROM staff {rest}"))

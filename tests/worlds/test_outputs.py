@@ -90,6 +90,8 @@ def test_outputs_are_complete_when_made_and_stay_so():
         outputs.values[0, 0] = 1.0
     with pytest.raises(ValueError, match="read-only"):
         outputs.weights[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        outputs.masks[0, 0] = False
 
 
 def test_another_prior_or_statement_is_another_object():

@@ -94,7 +94,8 @@ def take_order(tree: Node) -> tuple[list[tuple[int, bool]], int | None]:
 
 
 def _limit(limit: Node) -> int:
-    if not isinstance(limit.expression, exp.Literal) or not limit.expression.is_int:
-        got = repr(snippet(limit.expression))
-        raise refuse("a plain number in LIMIT", got, "Write the number.")
+    options = limit.args.get("limit_options")
+    whole = options is None or not options.args.get("percent")
+    if not (whole and isinstance(limit.expression, exp.Literal) and limit.expression.is_int):
+        raise refuse("a plain number in LIMIT", repr(snippet(limit)), "Write the number.")
     return int(limit.expression.name)

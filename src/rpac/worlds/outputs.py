@@ -92,7 +92,8 @@ class Outputs(Sealed, Frozen):
         self.weights: Floats = (
             equal if weights is None else probabilities(weights, "weights", size=m, positive=True)
         )
-        self.exact, self.clip, self.masks, self.form = clip is None, clip, masks, form
+        self.exact, self.clip, self.form = clip is None, clip, form
+        self.masks = None if masks is None else _read_only(masks)
         self.statement = f"which of {m} worlds was drawn" if statement is None else statement
         self._half = False
         self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
@@ -211,6 +212,13 @@ class Outputs(Sealed, Frozen):
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
+
+
+def _read_only(masks: Bools) -> Bools:
+    """Return a view that cannot be written: masks are large, and the source keeps its own."""
+    view = masks.view()
+    view.setflags(write=False)
+    return view
 
 
 def _kind_of(raw: Any, kind: str | None) -> Kind:

@@ -1,0 +1,103 @@
+"""Which questions are taken, and what is public, declared and a number in them."""
+
+import pytest
+
+import rpac
+from rpac.sql.question import OTHER, read
+from tests.sql.people import database
+
+DB = database()
+
+
+def test_a_question_is_read_into_keys_and_measures():
+    found = read(
+        DB,
+        'SELECT count(*) AS n, dept AS "Département", avg(salary), sum(age) AS years '
+        "FROM staff GROUP BY dept ORDER BY n DESC LIMIT 2;",
+    )
+    assert found.labels == ["n", "Département", "avg(salary)", "years"]
+    assert found.keys == [1]
+    assert [(m.place, m.kind, m.degree, m.counts) for m in found.measures] == [
+        (0, "BIGINT", 1, True), (2, "DOUBLE", 0, False), (3, "HUGEINT", 1, False),
+    ]  # fmt: skip
+    assert (found.order, found.limit, found.declared, found.lost_keys) == ([(0, True)], 2, {}, [])
+
+
+@pytest.mark.parametrize("items", ["dept, sum(age) AS n", "sum(age) AS n, dept"])
+def test_a_lone_whole_number_is_a_count_wherever_it_stands(items):
+    (measure,) = read(DB, f"SELECT {items} FROM staff GROUP BY dept").measures
+    assert measure.counts
+
+
+def test_declared_groups_are_written_out_in_select_and_group_by():
+    db = database(public=("codes",), keys={"Dept": ["ops", "zoo"], "AGE": [30, 31], "nope": [1]})
+    found = read(db, "SELECT age, dept, count(*) AS n FROM staff GROUP BY dept, age")
+    assert found.declared == {0: [30, 31, None], 1: ["ops", "zoo", OTHER]}
+    assert found.keys == [0, 1]
+    assert found.lost_keys == ["nope"]
+    text = found.tree.sql("duckdb")
+    assert text.count("IN ('ops', 'zoo')") == text.count("IN (30, 31)") == 2
+    labelled = read(
+        database(public=("codes",), keys={"decade": [2, 3]}),
+        "SELECT age // 10 AS decade, count(*) AS n FROM staff GROUP BY age // 10",
+    )
+    assert labelled.declared == {0: [2, 3, None]}
+
+
+def test_keys_that_do_not_group_are_neither_declared_nor_lost():
+    db = database(public=("codes", "staff.dept"), keys={"age": [30], "staff.salary": [1], "m": [2]})
+    found = read(db, "SELECT dept, avg(age) AS m FROM staff GROUP BY dept")
+    assert found.declared == {}
+    assert found.lost_keys == []
+    union = read(db, "SELECT count(*) AS n FROM staff UNION SELECT count(*) FROM visit")
+    assert (union.declared, union.lost_keys) == ({}, ["m"])
+
+
+REFUSED = {
+    "rows": (
+        "SELECT salary FROM staff",
+        r"that aggregates over units; got rows of single units, with columns \['salary'\]",
+    ),
+    "by unit": ("SELECT id, sum(salary) FROM staff GROUP BY id", "rows of single units"),
+    "the whole table": ("FROM staff", "rows of single units, with columns .*'since'"),
+    "private groups": (
+        "SELECT age, count(*) FROM staff GROUP BY age",
+        "groups in 'age' that are public or declared; got a private column",
+    ),
+    "public only": (
+        "SELECT count(*) FROM codes",
+        r"that reads a private table; got public tables only: \['codes'\]",
+    ),
+    "no table": ("SELECT 1", r"got public tables only: \[\]"),
+    "text": ("SELECT min(dept || 'x') FROM staff", "Expected numbers or dates in .*; got VARCHAR"),
+    "lists": ("SELECT list(age) AS ages FROM staff", r"in 'ages'; got BIGINT\[\]"),
+    "mean of text": ("SELECT avg(dept) FROM staff", r"computes; got text in 'dept'\. Count"),
+    "no number": (
+        "SELECT DISTINCT dept FROM staff",
+        r"Expected at least one number to privatize; got public columns \['dept'\]",
+    ),
+    "twice": ("SELECT avg(age) AS x, max(age) AS x FROM staff", "unique names .*; got 'x' twice"),
+    "union of rows": (
+        "SELECT count(*) FROM (SELECT id FROM staff UNION ALL SELECT visitor FROM visit)",
+        "rows that belong to one unit each",
+    ),
+    "distinct rows": (
+        "SELECT count(*) FROM (SELECT DISTINCT age, dept FROM staff)",
+        "rows that belong to one unit each",
+    ),
+    "aggregate in WHERE": ("SELECT avg(age) FROM staff WHERE sum(age) > 3", "DuckDB can run; got"),
+    "unknown function": ("SELECT avg(bogus(age)) FROM staff", "DuckDB can run; got .*bogus"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_questions(name):
+    sql, message = REFUSED[name]
+    with pytest.raises(rpac.InputError, match=message):
+        read(DB, sql)
+
+
+def test_a_key_that_nothing_has_is_named_beside_the_private_column():
+    db = database(public=("codes",), keys={"dpt": ["ops"]})
+    with pytest.raises(rpac.InputError, match="No column is named 'dpt', as in `keys`"):
+        read(db, "SELECT dept, avg(age) FROM staff GROUP BY dept")
