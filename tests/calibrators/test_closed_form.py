@@ -1,10 +1,18 @@
 """Exact Auto-PAC: meets its log-determinant, and nothing Gaussian does better by that bound."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import rpac
-from rpac.calibrators.closed_form import auto_pac_variances, principal
+from rpac.calibrators.closed_form import (
+    auto_pac_numbers,
+    auto_pac_variances,
+    orthonormal,
+    principal,
+)
 
 REALS = rpac.Outputs(np.random.default_rng(1).normal(size=(80, 3)) * [3, 1, 0.5])
 
@@ -72,20 +80,10 @@ def test_draws_are_calibrated_on_the_planning_half_alone():
     source = rpac.Draws(lambda rng: rng.normal(), clip=(-4, 4), draws=2_000)
     outputs = rpac.simulate(source, lambda x: x)
     noise = rpac.calibrate(outputs, 0.3)
-    twin = rpac.simulate(source, lambda x: x)
-    twin.values[1_000:] = 4.0
+    changed = np.concatenate([outputs.values[:1_000], np.full((1_000, 1), 4.0)])
+    twin = rpac.Outputs(changed, clip=outputs.clip)
     assert rpac.calibrate(twin, 0.3).power == noise.power
     assert rpac.certify(outputs, rpac.tabulate(outputs, noise), budget=0.3).bound <= 0.3
-
-
-def test_refusals():
-    outputs = rpac.Outputs([0.0, 1.0])
-    with pytest.raises(rpac.InputError, match=r"Expected a method among \['auto-pac'.*\]; got 'x'"):
-        rpac.calibrate(outputs, 0.1, method="x")
-    with pytest.raises(rpac.InputError, match="Expected a method's name or a Calibrator; got 3"):
-        rpac.calibrate(outputs, 0.1, method=3)
-    with pytest.raises(rpac.InputError, match="Expected outputs that differ between worlds; got"):
-        rpac.calibrate(rpac.Outputs([[1.0, 2.0]] * 3), 0.1)
 
 
 def test_auto_pac_is_below_efficient_pac_is_below_algorithm_1_on_random_spectra():
@@ -124,3 +122,128 @@ def test_confident_auto_pac_has_two_branches():
     for bad in ({"v": 1.0}, {"c": -1.0}):
         with pytest.raises(rpac.InputError, match="Expected 0 < v < 1 and c >= 0"):
             rpac.ConfidentAutoPAC(**bad)
+
+
+def log_det(spectrum, variances):
+    return 0.5 * np.log1p(spectrum / variances).sum()
+
+
+@pytest.mark.parametrize("nats", [0.05, 0.7, 3.0])
+def test_auto_pac_is_what_a_general_optimiser_finds(nats):
+    """Least sum of variances at a log-determinant, by SLSQP on their logarithms."""
+    spectrum = np.array([6.0, 2.0, 0.5, 0.05])
+    rule = {"type": "eq", "fun": lambda t: log_det(spectrum, np.exp(t)) - nats}
+    start = np.log(spectrum / math.expm1(2 * nats / 4))
+    found = minimize(lambda t: np.exp(t).sum(), start, constraints=rule, options={"ftol": 1e-14})
+    assert found.success
+    ours = auto_pac_variances(spectrum, nats)
+    assert ours.sum() <= found.fun * (1 + 1e-9)
+    assert ours == pytest.approx(np.exp(found.x), rel=1e-3)
+
+
+def test_auto_pac_satisfies_its_optimality_conditions():
+    """d cost / d l_i = -mu d leak / d l_i: l (l + r) / r is the same in every direction."""
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        spectrum = np.exp(rng.normal(scale=3, size=6))
+        noise = auto_pac_variances(spectrum, float(np.exp(rng.normal())))
+        multiplier = noise * (noise + spectrum) / spectrum
+        assert multiplier == pytest.approx(np.full(6, multiplier[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("nats", [1e-9, 1e-3, 1.0, 50.0])
+def test_one_direction_is_a_closed_form(nats):
+    assert auto_pac_variances(np.array([3.0]), nats) == pytest.approx(
+        [3.0 / math.expm1(2 * nats)], rel=1e-9
+    )
+
+
+def test_units_do_not_matter_and_numbers_are_the_same_as_arrays():
+    spectrum = np.array([5.0, 1.0, 1e-6])
+    ours = auto_pac_variances(spectrum, 0.4)
+    assert auto_pac_variances(1e200 * spectrum, 0.4) == pytest.approx(1e200 * ours)
+    assert auto_pac_variances(1e-200 * spectrum, 0.4) == pytest.approx(1e-200 * ours)
+    assert auto_pac_numbers([5.0, 1.0, 1e-6], 0.4) == ours.tolist()
+    assert (np.sort(ours)[::-1] == ours).all()  # more noise where outputs differ more
+
+
+@pytest.mark.parametrize("shape", [(30, 4), (5, 100)])
+def test_principal_directions_are_eigenvectors(shape):
+    """By singular vectors, and through the Gram matrix where there are few worlds."""
+    rng = np.random.default_rng(8)
+    values = rng.normal(size=shape)
+    p = rng.dirichlet(np.ones(shape[0]))
+    basis, variances = principal(rpac.Outputs(values, p))
+    cov = np.cov(values.T, aweights=p, bias=True)
+    top = np.sort(np.linalg.eigvalsh(cov))[::-1][: len(variances)]
+    assert len(variances) == min(shape[1], shape[0] - 1)
+    assert np.sort(variances)[::-1] == pytest.approx(top, rel=1e-8)
+    assert basis.T @ basis == pytest.approx(np.eye(len(variances)), abs=1e-9)
+    assert basis.T @ cov @ basis == pytest.approx(np.diag(variances), abs=1e-9 * top[0])
+
+
+@pytest.mark.parametrize("nats", [0.1, 1.0])
+def test_proportional_and_isotropic_noise_spend_the_log_determinant(nats):
+    _, spectrum = principal(REALS)
+    proportional = rpac.Proportional().propose(REALS, nats)
+    expected = np.cov(REALS.values.T, bias=True) / math.expm1(2 * nats / 3)
+    assert proportional.cov == pytest.approx(expected, rel=2e-3, abs=1e-3 * np.trace(expected))
+    isotropic = rpac.Isotropic().propose(REALS, nats)
+    assert isotropic.cov == pytest.approx(
+        isotropic.power / 3 * np.eye(3), abs=1e-9 * isotropic.power
+    )
+    assert log_det(spectrum, isotropic.power / 3) == pytest.approx(nats, rel=2e-3)
+    least = rpac.AutoPAC().propose(REALS, nats).power
+    assert least <= min(proportional.power, isotropic.power) * (1 + 1e-6)
+
+
+def test_efficient_pac_is_the_square_root_rule():
+    """e_i = sqrt(s_i) sum_j sqrt(s_j) / (2 nats)."""
+    _, s = principal(REALS)
+    found = rpac.EfficientPAC().propose(REALS, 0.5)
+    expected = np.sqrt(s) * np.sqrt(s).sum() / (2 * 0.5)
+    assert np.sort(found.variances) == pytest.approx(np.sort(expected), rel=1e-6)
+
+
+def test_algorithm_1_adds_to_the_eigenvalues_or_ignores_them():
+    """v and c as printed: roots of s + 10 c v / beta', or their sum over 2 v for all."""
+    _, s = principal(REALS)
+    v, c = 0.5 * 0.4, 1e-8 * s.sum()
+    roots = np.sqrt(s + 10 * c * v / (0.4 - v))
+    apart = rpac.ConfidentAutoPAC(v=0.5, c=1e-8).propose(REALS, 0.4)
+    assert np.sort(apart.variances) == pytest.approx(np.sort(roots * roots.sum() / (2 * v)))
+    c = 0.5 * s.sum()
+    alike = rpac.ConfidentAutoPAC(v=0.5, c=0.5).propose(REALS, 0.4)
+    assert alike.variances == pytest.approx(np.full(3, (s.sum() + 3 * c) / (2 * v)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: principal(rpac.Outputs(["a", "b"])),
+            r"numeric outputs; got Outputs\(worlds=2, dim=1, kind='label'.*\"equilibrium",
+        ),
+        (
+            lambda: rpac.calibrate(rpac.Outputs([[1.0, 2.0]] * 3), 0.1),
+            "outputs that differ between worlds; got the same output in all 3. Publish it",
+        ),
+        (
+            lambda: rpac.EfficientPAC(basis=np.eye(2)).propose(REALS, 0.5),
+            r"orthonormal columns of length 3; got \[\[1.0, 0.0\].* of shape \(2, 2\)",
+        ),
+        (
+            lambda: orthonormal(np.ones((3, 3)), 3),
+            r"orthonormal columns of length 3; got \[\[1.0, 1.0, 1.0\]",
+        ),
+        (lambda: orthonormal([1.0, 0.0], 2), r"`basis` with 2 axes.*; got shape \(2,\)"),
+        (lambda: rpac.ConfidentAutoPAC(v=2.0), r"0 < v < 1 and c >= 0; got \(2.0, 0.0001\)"),
+        (
+            lambda: rpac.EfficientPAC(tau="small").propose(REALS, 0.5),
+            "a finite number for `tau`; got 'small'",
+        ),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(rpac.InputError, match=f"Expected {message}"):
+        call()

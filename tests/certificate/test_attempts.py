@@ -48,7 +48,7 @@ def test_the_stricter_memory_counts():
         second.attempt("a")
     both = Together(first, second)
     assert both.attempt("a") == 6
-    assert first.attempt("a") == 2
+    assert first.attempt("a") == 7, "each goes on from the larger number"
     second.judge("draws", "law")
     assert not both.judge("draws", "another")
     assert not first.judge("draws", "law"), "both remember, whatever they say"
@@ -96,4 +96,20 @@ def test_the_process_remembers_and_a_ledger_beside_it(folder):
     assert rpac.certify(OUTPUTS, LAW, draws=500).attempt == 2
     with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
         assert remembered(ledger).attempt(OUTPUTS.digest) == 3
-        assert ledger.attempt(OUTPUTS.digest) == 2
+        assert ledger.attempt(OUTPUTS.digest) == 4
+        ledger.learn(OUTPUTS.digest, 2)  # fewer than the books know: nothing is written
+        assert ledger.verify() == 3
+        assert ledger.attempt(OUTPUTS.digest) == 5
+
+
+def test_no_mixture_of_memories_spends_the_error_twice(folder):
+    """Whoever asks, with books or without: the shares of all certificates sum to at most one."""
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        for _ in range(5):
+            ledger.attempt(OUTPUTS.digest)
+        numbers = []
+        for turn in range(12):
+            memory = remembered(ledger if turn % 3 == 0 else None)
+            numbers.append(memory.attempt(OUTPUTS.digest))
+        assert len(set(numbers)) == 12
+        assert sum(1 / (k * (k + 1)) for k in [*range(1, 6), *numbers]) <= 1

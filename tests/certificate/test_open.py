@@ -131,3 +131,21 @@ def test_codes_outside_the_box_are_refused():
     box = (np.array([-5]), np.array([5]))
     with pytest.raises(rpac.InputError, match="Expected codes inside the public box; got codes"):
         open_bound(np.array([[9]]), law, rpac.GaussianReference([0.0], [[1.0]]), box, 0.1)
+
+
+def test_a_reference_narrower_than_the_noise_is_refused():
+    """Its sum over the grid might exceed theta: it would not be normalised."""
+    law = rpac.tabulate(rpac.Outputs([0.0, 1.0]), rpac.GaussianNoise(1.0))
+    box = (np.array([-5]), np.array([5]))
+    with pytest.raises(rpac.InputError, match="Expected a reference no narrower than the noise"):
+        open_bound(np.array([[0], [1]]), law, rpac.GaussianReference([0.0], [[0.5]]), box, 0.1)
+
+
+def test_another_confidence_is_a_second_judgement():
+    source = rpac.Draws(lambda rng: rng.normal(), clip=(-4, 4), draws=400)
+    outputs = rpac.simulate(source, lambda x: x)
+    law = rpac.tabulate(outputs, rpac.GaussianNoise(1.0))
+    first = rpac.certify(outputs, law, 0.9)
+    assert rpac.certify(outputs, law, 0.9) == first or first.grade == "statistical"
+    with pytest.raises(rpac.InputError, match="draws that judged no other noise"):
+        rpac.certify(outputs, law, 0.99)

@@ -54,3 +54,10 @@ def test_the_control_variates_explain_most_of_the_variance(monkeypatch):
     monkeypatch.setattr(sampled, "control_slopes", spy)
     rpac.certify(outputs, law, draws=50_000)
     assert shares[0] < 0.5
+
+
+def test_worlds_very_far_apart_are_certified_by_their_entropy():
+    """Scores carry the rounding of large exponents; they are clipped to what they can be."""
+    values = np.random.default_rng(3).normal(size=(50, 2)) * 1e7
+    made = rpac.certify(rpac.Outputs(values), rpac.GaussianNoise(np.eye(2)), draws=2_000)
+    assert made.bound == pytest.approx(np.log(50), abs=1e-9)

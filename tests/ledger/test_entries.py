@@ -81,13 +81,14 @@ def test_a_book_is_recomputed_from_its_entries():
     book = {}
     for entry in ({"kind": "open", "cap": 20}, spend, spend, {"kind": "seal"},
                   {"kind": "cap", "account": ["dataset", "d"], "cap": 15},
-                  {"kind": "attempt", "outputs": "o"}, {"kind": "attempt", "outputs": "o"},
+                  {"kind": "attempt", "outputs": "o", "attempt": 1},
+        {"kind": "attempt", "outputs": "o", "attempt": 5},
                   {"kind": "judged", "outputs": "o", "law": "l"}):  # fmt: skip
         rebook(book, entry)
     assert book["ledger", ""] == Account("ledger", "", 20, 14, "")
     assert book["dataset", "d"] == Account("dataset", "d", 15, 14, "")
     assert book["version", "d@v"].note == "s"
-    assert book["attempts", "o"].spent == 2
+    assert book["attempts", "o"].spent == 5
     assert book["judged", "o"].note == "l"
     with pytest.raises(rpac.LedgerError, match="entry 1, which exceeds a cap"):
         rebook(book, spend)

@@ -18,7 +18,7 @@ from rpac._base.sealed import SealedValue
 from rpac.certificate.evidence import proved_leakage
 from rpac.front.posterior import posterior_auto_pac
 from rpac.front.session import Session
-from rpac.release.conversation import updated
+from rpac.release.conversation import Conversation, updated
 from rpac.worlds.batch import stacked
 
 SOURCE = rpac.Worlds(list(range(16)))
@@ -175,7 +175,7 @@ def test_a_session_survives_a_restart(ledger, folder):
     assert (retry.value == answers[4].value).all()
     assert retry.receipt == answers[4].receipt
     before = again.spent
-    again.ask(TWO, 0.1)
+    assert "after 5 answers" in again.ask(TWO, 0.1).certificate.prior
     assert again.spent > before
     other = rpac.Worlds(list(range(1, 17)))
     with pytest.raises(rpac.InputError, match="Expected the source of this session; got another"):
@@ -326,3 +326,32 @@ def test_many_sessions_are_reopened_as_they_were(database):
         assert books.find("k") == release.receipt
         session.close()
         books.verify()
+
+
+@pytest.mark.parametrize("wrong", ["law", "codes", "shape"])
+def test_a_proposal_is_held_to_the_known_laws(wrong):
+    """Who proposes is not trusted: a law that draws otherwise than it says is refused."""
+
+    class Bare(rpac.GridNoise):  # final for type checkers only
+        def noisy(self, codes):
+            return codes
+
+    class Talk(Conversation):
+        _method = "mine"
+
+        def _first_aim(self, weights, nats):
+            return nats
+
+        def _propose(self, outputs, weights, nats):
+            law, codes = posterior_auto_pac(outputs, weights, nats)
+            if wrong == "law":
+                law.__dict__["axes"] = law.axes
+                law = Bare(law.basis, law.center, law.axes)
+            if wrong == "codes":
+                codes = codes.astype(float)
+            return law, codes[:3] if wrong == "shape" else codes
+
+    talk = Talk(SOURCE, 1.0, None, None, None)
+    with pytest.raises(rpac.InputError, match="Only tables are released|its integers of shape"):
+        talk.ask(TWO, 0.1)
+    assert talk.spent == 0

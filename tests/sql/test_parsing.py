@@ -103,7 +103,7 @@ def test_what_cannot_be_applied_to_released_rows_is_refused():
         "LIMIT 1 OFFSET 1": "no OFFSET in the outermost SELECT; got OFFSET 1",
         "LIMIT 1 + 1": r"a plain number in LIMIT; got 'LIMIT 1 \+ 1'",
         "LIMIT 50%": "a plain number in LIMIT; got 'LIMIT 50 PERCENT'",
-        "FETCH FIRST 3 ROWS ONLY": "a plain number in LIMIT; got 'LIMIT 3'",
+        "FETCH FIRST 3 ROWS ONLY": "a plain number in LIMIT; got 'FETCH FIRST 3",
     }.items():
         with pytest.raises(rpac.InputError, match=message):
             take_order(parsed(DB, f"SELECT avg(age) FROM staff {rest}"))

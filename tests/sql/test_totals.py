@@ -57,6 +57,8 @@ def test_extremes_look_on_where_the_first_cells_are_of_nobody_inside():
     found = extremes(ranked(np.zeros(100, int), values, 1), units, values, members)
     assert found[:2].ravel().tolist() == [0.0, 64.0]
     assert np.isnan(found[2, 0])
+    decided = extremes(ranked(np.zeros(100, int), values, 1), units, values, members[:, :1])
+    assert decided.ravel().tolist() == [0.0]  # and no further than needed
 
 
 @pytest.mark.parametrize("seed", range(4))

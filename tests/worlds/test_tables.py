@@ -12,11 +12,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.cluster import KMeans
-from sklearn.linear_model import LinearRegression
 
 import rpac
-from rpac.questions import programs, statistics
+from rpac.questions import statistics
 from rpac.worlds import tables as frames
 
 RNG = np.random.default_rng(3)
@@ -58,70 +56,6 @@ def test_the_same_release_from_every_kind_has_the_same_certificate(tmp_path):
         found[kind] = (c.bound, c.lower, c.grade, c.noise, c.outputs, c.secret, c.entropy)
         assert source.version == rpac.Subsets(pd.DataFrame(ROWS), unit="person").version
     assert all(fields == found["pandas"] for fields in found.values())
-
-
-NAMED = {
-    "mean(pay)": lambda t: t.pay.mean(),
-    "sum(pay)": lambda t: t.pay.sum(),
-    "count()": len,
-    "count(age)": lambda t: t.age.count(),
-    "median(pay)": lambda t: t.pay.median(),
-    "quantile(pay, 0.9)": lambda t: t.pay.quantile(0.9),
-    "histogram(age, 18, 30, 50)": lambda t: [
-        t.age.between(18, 29).sum(), t.age.between(30, 49).sum(), (t.age >= 50).sum()],
-    "group_by(dept, mean(pay), ops, lab)": lambda t: [
-        t[t.dept == "ops"].pay.mean(), t[t.dept == "lab"].pay.mean(),
-        t[~t.dept.isin(["ops", "lab"])].pay.mean()],
-    "group_by(dept, count(), 'Büro ☂')": lambda t: [
-        (t.dept == "Büro ☂").sum(), (t.dept != "Büro ☂").sum()],
-    "correlation(pay, age)": lambda t: t.pay.corr(t.age),
-    "regression(pay, age)": lambda t: [
-        t.pay.mean() - t.pay.cov(t.age) / t.age.var() * t.age.mean(),
-        t.pay.cov(t.age) / t.age.var()],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", NAMED)
-def test_named_statistics_are_what_pandas_computes(text):
-    source = rpac.Subsets(pd.DataFrame(ROWS), unit="person", worlds=8)
-    statistic = statistics.parse(text)
-    outputs = rpac.simulate(source, statistic)
-    expected = np.array([np.ravel(NAMED[text](world)) for world in source.worlds(0)], float)
-    assert outputs.values == pytest.approx(expected, rel=1e-9)
-    doubled = text.startswith(("sum", "count", "histogram")) or "count()" in text
-    shown = outputs.rebuild(outputs.values[0])
-    numbers = list(shown.values()) if isinstance(shown, dict) else [shown]
-    assert numbers == pytest.approx(expected[0] * (2 if doubled else 1))
-    assert (outputs.kind == "count") == ("count" in text or "histogram" in text)
-
-
-def test_sums_over_worlds_that_are_no_half_samples_are_not_scaled():
-    worlds = rpac.Worlds([pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [5.0]})])
-    outputs = rpac.simulate(worlds, statistics.sum("x"))
-    assert [outputs.rebuild(row) for row in outputs.values] == [3.0, 5.0]
-
-
-def test_estimators_and_commands_are_mechanisms():
-    source = rpac.Subsets(pd.DataFrame(ROWS), unit="person", worlds=8)
-    with pytest.raises(rpac.InputError, match=r"got LinearRegression.*rpac\.programs\.Fitted\("):
-        rpac.simulate(rpac.Subsets(range(6)), LinearRegression())
-    line = programs.Fitted(LinearRegression(), ["age"], "pay")
-    named = rpac.simulate(source, statistics.regression("pay", "age"))
-    assert rpac.simulate(source, line).values == pytest.approx(named.values, rel=1e-6)
-    points = programs.Fitted(LinearRegression(), ["age"], "pay", "predictions", [[20.0], [60.0]])
-    at_20 = named.values @ np.array([1.0, 20.0])
-    assert rpac.simulate(source, points).values[:, 0] == pytest.approx(at_20, rel=1e-6)
-    centres = programs.Fitted(KMeans(2, n_init=1), ["age"], what="centres")
-    values = rpac.simulate(source, centres).values
-    assert (np.diff(values, axis=1) > 0).all()
-    awk = programs.Command("awk -F, 'NR > 1 {s += $3} END {print s / (NR - 1), NR - 1}' {file}")
-    found = rpac.simulate(source, awk).values
-    assert found[:, 0] == pytest.approx(
-        rpac.simulate(source, statistics.mean("pay")).values[:, 0], rel=1e-5
-    )
-    assert rpac.simulate(source, programs.Command("wc -l")).values[:, 0] == pytest.approx(
-        found[:, 1] + 1
-    )
 
 
 CELLS = {
@@ -253,38 +187,6 @@ BAD = {
         lambda: frames.numbers(frames.table(pd.DataFrame(ROWS)), "dept"),
         "Expected numbers in column 'dept'; got",
     ),
-    "level": (lambda: statistics.quantile("x", 2), "Expected `level` between 0.0 and 1.0"),
-    "empty": (lambda: statistics.mean("x", empty=math.nan), "Expected a finite number for `empty`"),
-    "edges": (lambda: statistics.histogram("x", [2, 1]), "Expected at least two rising `edges`"),
-    "keys": (lambda: statistics.group_by("g", statistics.mean("x"), []), "Expected keys that diff"),
-    "nested": (
-        lambda: statistics.group_by("g", statistics.histogram("x", [0, 1]), ["a"]),
-        "Expected a statistic of one number",
-    ),
-    "features": (lambda: statistics.regression("y"), "Expected at least one feature; got regression"),
-    "no such": (lambda: statistics.parse("mode(x)"), "Expected a statistic such as mean"),
-    "syntax": (lambda: statistics.parse("mean(x"), "Known: correlation, count"),
-    "code": (lambda: statistics.parse("__import__('os')"), "Expected a statistic such as mean"),
-    "what": (lambda: programs.Fitted(KMeans(), ["x"], what="odds"), 'Expected "coefficients"'),
-    "no fit": (lambda: programs.Fitted(3, ["x"]), "Expected an estimator with `fit`; got int"),
-    "no points": (
-        lambda: programs.Fitted(KMeans(), ["x"], what="predictions"),
-        "Expected public points `at` for predictions only",
-    ),
-    "no command": (lambda: programs.Command(" "), "Expected a shell command; got ' '"),
-    "timeout": (lambda: programs.Command("true", timeout=0), "Expected `timeout` between"),
-    "estimator column": (
-        lambda: rpac.simulate(
-            rpac.Subsets(pd.DataFrame(ROWS), unit="rows"), programs.Fitted(KMeans(), ["wage"])
-        ),
-        "got 'wage'",
-    ),
-    "statistic column": (
-        lambda: rpac.simulate(
-            rpac.Subsets(pd.DataFrame(ROWS), unit="rows"), statistics.mean("wage")
-        ),
-        "Expected a column among 'person', 'dept', 'pay', 'age'; got 'wage'",
-    ),
 }
 
 
@@ -299,13 +201,6 @@ def test_a_file_that_is_no_table(tmp_path):
     (tmp_path / "rows.parquet").write_bytes(b"not parquet")
     with pytest.raises(rpac.InputError, match=r"Expected rows in 'rows.parquet'; got a .* Check"):
         frames.read(tmp_path / "rows.parquet")
-
-
-def test_commands_that_fail_tell_nothing():
-    source = rpac.Subsets(pd.DataFrame(ROWS), unit="person", worlds=8)
-    for text in ("exit 3", "echo no number", "true"):
-        with pytest.raises(rpac.MechanismError):
-            rpac.simulate(source, programs.Command(text))
 
 
 def test_decimals_and_holes_become_floats():

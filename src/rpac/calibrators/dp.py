@@ -102,9 +102,11 @@ def _positive(sensitivity: float) -> None:
 def _matched(nats: float, delta: float, prior: float) -> float:
     epsilon = nats_to_epsilon(nats, delta, prior)
     if not 0 < epsilon < math.inf:
+        less = f"At prior {prior} stay below {-math.log(prior):.3g} nats."
+        more = f"At prior {prior} a blind guess succeeds as often: allow more nats."
         raise refuse(
             "a budget that matches a finite epsilon above 0",
-            f"{nats} nats",
-            f"At prior {prior} stay below {-math.log(prior):.3g} nats.",
+            f"{nats} nats, which match {epsilon:g}",
+            less if epsilon > 0 else more,
         )
     return epsilon

@@ -29,7 +29,7 @@ def merge_tail(weights: Floats) -> tuple[Ints, Callable[[float], float]]:
     """Return the worlds to keep, and how a bound on them becomes one on all.
 
     Proof: with T the event of total weight e that a merged world was drawn, T is a function of X,
-    so MI(X; Y) = MI(T; Y) + MI(X; Y | T) <= h(e) + (1 - e) MI_main + e H(X | T).
+    so MI(X; Y) = MI(T; Y) + MI(X; Y | T) <= h(e) + (1 - e) MI_main + e H(X | T = 1).
     """
     order = np.argsort(weights)
     tail = order[: np.searchsorted(np.cumsum(weights[order]), MERGED, side="right")]

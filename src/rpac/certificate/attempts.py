@@ -2,11 +2,16 @@
 
 The k-th statistical certificate of the same outputs may err with probability delta / (k (k + 1));
 these sum to at most delta, so all of them hold together with the confidence that each one names.
+Where two memories count together, each learns the other's number, so that the numbers of both are
+distinct and rising. Outputs are known by their digest: other outputs are other attempts, and draws
+of an open distribution are new every time; their error is the single certificate's own.
+
 Draws of an open distribution judge one noise: a second one would be chosen by the first verdict.
 """
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from typing import final
 
@@ -17,6 +22,10 @@ class Attempts(ABC):
     @abstractmethod
     def attempt(self, outputs: str) -> int:
         """Count one more statistical certificate of some outputs, by digest; return its number."""
+
+    @abstractmethod
+    def learn(self, outputs: str, number: int) -> None:
+        """Take in that so many attempts were made, here or elsewhere."""
 
     @abstractmethod
     def judge(self, outputs: str, law: str) -> bool:
@@ -30,11 +39,18 @@ class Memory(Attempts):
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._laws: dict[str, str] = {}
+        self._lock = threading.Lock()
 
     def attempt(self, outputs: str) -> int:
         """Count one more certificate; return its number."""
-        self._counts[outputs] = self._counts.get(outputs, 0) + 1
-        return self._counts[outputs]
+        with self._lock:
+            self._counts[outputs] = self._counts.get(outputs, 0) + 1
+            return self._counts[outputs]
+
+    def learn(self, outputs: str, number: int) -> None:
+        """Count on from the larger number."""
+        with self._lock:
+            self._counts[outputs] = max(self._counts.get(outputs, 0), number)
 
     def judge(self, outputs: str, law: str) -> bool:
         """Return whether the draws have judged no other law."""
@@ -54,8 +70,15 @@ class Together(Attempts):
         self._both = first, second
 
     def attempt(self, outputs: str) -> int:
-        """Count in both; return the larger number."""
-        return max(memory.attempt(outputs) for memory in self._both)
+        """Count in both; return the larger number, which both go on from."""
+        number = max(memory.attempt(outputs) for memory in self._both)
+        self.learn(outputs, number)
+        return number
+
+    def learn(self, outputs: str, number: int) -> None:
+        """Tell both."""
+        for memory in self._both:
+            memory.learn(outputs, number)
 
     def judge(self, outputs: str, law: str) -> bool:
         """Return whether neither knows of another law."""

@@ -138,6 +138,8 @@ class Certificate:
         """Return what is certified as label and text, in the order people read."""
         how = "proved" if self.grade == "proved" else f"confidence {self.confidence:.9g}"
         figure = "charged" if self.charged else "planning figure: ideal noise, not a released law"
+        drawn = "mixture" in self.bounds or self.noise.get("rank", 1) > 1
+        with_ = f" (confidence {self.confidence:.9g})" if drawn else ""
         guess = at_most(100 * self.success_rate(0.5), 4)
         quantiles = self.density_quantiles.items()
         density = ", ".join(f"{100 * float(q):g} % {v:.4g}" for q, v in quantiles)
@@ -146,7 +148,7 @@ class Certificate:
             ("prior", self.prior),
             ("adversary", self.adversary),
             ("leaks at most", f"{at_most(self.bound)} nats ({how}; {figure})"),
-            ("leaks at least", f"{self.lower:.6g} nats"),
+            ("leaks at least", f"{self.lower:.6g} nats{with_}"),
             ("a yes-or-no guess", f"right 50 % of the time before, at most {guess} % after"),
             ("information density",
              f"{density} (estimated quantiles, nats)" if density else "not drawn"),
@@ -155,7 +157,7 @@ class Certificate:
         if self.worst_unit_success is not None:
             rate = f"at most {at_most(100 * self.worst_unit_success, 4)} %"
             found.insert(
-                6, ("membership of one person", f"guessed right 50 % before, {rate} after")
+                6, ("membership of one person", f"guessed right 50 % before, {rate} after{with_}")
             )
         if self.residual_entropy is not None:
             rest = f"{self.residual_entropy:.6g} of {self.entropy:.6g} nats"

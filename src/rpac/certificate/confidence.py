@@ -2,7 +2,9 @@
 
 A gambler stakes against every smaller mean. If m is the true mean, the capital
 prod_t (1 + stake_t (x_t - m)) is a fair game as long as a stake looks back only, and passes
-1 / delta with probability at most delta. Whatever mean it passes for is ruled out.
+1 / delta with probability at most delta (Ville). Whatever mean it passes for is ruled out. A bet
+loses at most `MOST_STAKE` of the capital, which therefore stays positive; and it falls as the mean
+grows, because each factor does.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rpac._base.checks import count, in_range, refuse
+from rpac._base.hashing import digest
 from rpac._base.types import Json
 from rpac.budget import Budget, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
@@ -94,7 +95,8 @@ def _open_evidence(outputs: Outputs, law: Law, delta: float, attempts: Attempts)
     """Fit a reference on the first half of the draws, judge it on the second, once."""
     if not (isinstance(law, GridNoise) and law.gaussian):
         raise refuse("Gaussian noise for draws", repr(law), "Other tables need finite worlds.")
-    if not attempts.judge(outputs.digest, law.digest):
+    # The error picks the reference, so another one would be a second judgement.
+    if not attempts.judge(outputs.digest, digest(law.digest, delta)):
         raise refuse(
             "draws that judged no other noise",
             f"a second one, {law!r}",

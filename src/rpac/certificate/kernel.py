@@ -41,7 +41,8 @@ class Kernel:
         """Return min(|b|^2, most) of (n, r) noise, a lower bound of its mean, and `most`.
 
         Proof: E(|B|^2 - most)+ <= (4 / e) E exp((|B|^2 - most) / 4), because x+ <= (4 / e) e^(x/4);
-        E exp(|B|^2 / 4) <= 2^(r / 2), for Gaussians on grids too; and `most` makes this `TAIL`.
+        E exp(|B|^2 / 4) <= 2^(r / 2), for Gaussians on grids too (a ratio of two Poisson sums,
+        docs/mathematics.md); and `most` makes this `TAIL`, with a hundredth of it for rounding.
         """
         most = 2.0 * self.variances.size * math.log(2.0) + 4.0 * math.log(4.0 / math.e / TAIL)
         squares = np.einsum("nr,nr->n", noise, noise)
@@ -61,6 +62,8 @@ def grid_kernel(laws: Laws) -> Kernel:
     """Return the kernel of tabulated Gaussian noise, by its tables."""
     scales, rank = laws.scales, len(laws.each)
     decay = math.exp(-2.0 * math.pi**2 * float(laws.variances.min()))
+    # Poisson: sum_k N(k; m, v) = sum_j exp(-2 pi^2 v j^2) cos(2 pi j m) <= theta(v), which falls
+    # with v; a Gaussian with covariance >= v I sums, axis after axis, to at most theta(v)^r.
     theta = 1.0 + 2.0 * decay / (1.0 - decay) if decay < 1 else math.inf  # exp(-a k^2) <= exp(-a k)
     variances = laws.variances / scales**2
     variances.setflags(write=False)

@@ -7,7 +7,8 @@ draws that neither noise nor reference has seen is below E[f(Z)] with probabilit
 `box_bound` needs no draws: no law on the box has more variance than its two ends.
 
 `fit_reference` proposes w from the planning half. It need not be trusted: a poor reference costs
-tightness, and both kinds are normalised when they are made.
+tightness. Tables are normalised when they are made; a Gaussian sums over the grid to at most theta
+if it is no narrower than the noise, which is checked.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rpac._base.checks import refuse
 from rpac._base.entropy import ROUNDING
 from rpac._base.types import Floats, Ints
 from rpac.certificate.confidence import upper_mean
-from rpac.certificate.kernel import grid_kernel
+from rpac.certificate.kernel import Kernel, grid_kernel
 from rpac.certificate.log_det import determinant_rounding
 from rpac.certificate.references import GaussianReference, TableReference, convolve
 from rpac.noise.grid import GridNoise
@@ -33,7 +34,10 @@ _MOST_CELLS = 1 << 22
 
 
 def code_box(outputs: Outputs, law: GridNoise) -> tuple[Ints, Ints]:
-    """Return the least and largest integers the clipped outputs can have on each axis."""
+    """Return the least and largest integers the clipped outputs can have on each axis.
+
+    Along an axis v a box with middle m and half-widths h reaches m . v +- h . |v|; rounded out.
+    """
     assert outputs.clip is not None
     middle = ((outputs.clip[0] + outputs.clip[1]) / 2 - law.center) @ law.basis / law.steps
     half = (outputs.clip[1] - outputs.clip[0]) / 2 @ np.abs(law.basis) / law.steps
@@ -63,6 +67,7 @@ def open_bound(
         raise refuse("codes inside the public box", "codes outside", "Clip the outputs to it.")
     if isinstance(reference, GaussianReference):
         kernel, scales = grid_kernel(noise.laws), noise.scales
+        _refuse_narrow(reference, kernel)
         losses = reference.loss(codes / scales, kernel.variances)
         limits = reference.loss_range(box[0] / scales, box[1] / scales, kernel.variances)
         condition = float(np.trace(reference.cov) / kernel.variances.min())
@@ -75,6 +80,13 @@ def open_bound(
         limits = float(sum(t.min() for t in tables)), float(sum(t.max() for t in tables))
         base = sum(LOSS_ERROR - axis.entropy for axis in noise.axes)
     return max(0.0, base + upper_mean(losses, *limits, delta))
+
+
+def _refuse_narrow(reference: GaussianReference, kernel: Kernel) -> None:
+    """Refuse a Gaussian that is narrower than the noise: theta would not cover its sum."""
+    least = float(np.linalg.eigvalsh(reference.cov - np.diag(kernel.variances)).min())
+    if least < -1e-9 * float(np.trace(reference.cov)):
+        raise refuse("a reference no narrower than the noise", repr(reference), "Widen it.")
 
 
 def box_bound(noise: GridNoise, box: tuple[Ints, Ints]) -> float:

@@ -43,6 +43,9 @@ def unit_success(
 ) -> Floats:
     """Return upper bounds on the Bayes success for every unit, (units,).
 
+    The best guess after y is right with probability max(P(in | y), P(out | y)); its mean is the
+    success. By draws each unit's bound errs with delta / units, so all hold together (union bound).
+
     Args:
         codes: (m, r) integer worlds.
         weights: (m,) prior.

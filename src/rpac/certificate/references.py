@@ -95,7 +95,7 @@ class GaussianReference(Reference):
         return np.asarray(self._log_sum + 0.5 * (spread + quadratic))
 
     def loss_range(self, low: Floats, high: Floats, variances: Floats) -> tuple[float, float]:
-        """Return bounds on `loss` over the box [low, high]."""
+        """Return bounds on `loss` over a box: it is least at the mean, and x'Px <= |x|'|P||x|."""
         reach = np.maximum(np.abs(low - self.mean), np.abs(high - self.mean))
         least = float(self.loss(self.mean[None], variances)[0])
         return least, least + 0.5 * float(reach @ np.abs(self.precision) @ reach)
@@ -110,7 +110,9 @@ class MixtureReference(Reference):
         weights: (m,) positive, summing to 1.
 
     Attributes:
-        rounding: Bound on the floating-point error of any log density computed here.
+        rounding: Bound on the floating-point error of any log density computed here: eps times the
+            largest exponent (noise of ten deviations on every axis included) for each of about
+            16 (dim + 8) operations behind it; log-sum-exp over worlds keeps relative errors.
     """
 
     def __init__(self, points: Any, weights: Any) -> None:

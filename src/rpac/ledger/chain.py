@@ -138,7 +138,10 @@ class Chain:
 
     def entries(self, since: int = 0) -> Iterator[Json]:
         """Yield the entries from number `since` on, oldest first, each with its hash checked."""
-        before = self.store.entry(since - 1)[2] if since > 0 else ""
+        before = ""
+        if since > 0:
+            with self.store.reading():
+                before = self.store.entry(since - 1)[2]
         while True:
             with self.store.reading():
                 page = self.store.rows(

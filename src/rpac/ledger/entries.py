@@ -178,7 +178,7 @@ def rebook(book: Book, entry: Json) -> None:
         book["session", old.name] = old._replace(note="closed")
     elif kind == "attempt":
         old = _account(book, "attempts", entry["outputs"])
-        book["attempts", old.name] = old._replace(spent=old.spent + 1)
+        book["attempts", old.name] = old._replace(spent=entry["attempt"])
     elif kind == "judged":
         book["judged", entry["outputs"]] = Account(kind, entry["outputs"], None, 0, entry["law"])
     elif kind != "seal":

@@ -64,8 +64,11 @@ class Ledger(Attempts):
         sessions: Conversations that are booked here, each with a cap of its own.
 
     Guarantees:
-        What is acknowledged is recorded; what is recorded never exceeds a cap; one key is charged
-        once and has one answer. A ledger that was damaged or rolled back is refused.
+        What is acknowledged is recorded, because it is returned after the commit. What is recorded
+        never exceeds a cap: it is checked and written in one transaction that excludes all others,
+        and the database's own CHECK and `verify` look again. One key is charged once and has one
+        answer. A ledger that was damaged or rolled back is refused. (Hashes have no key: whoever
+        can write all of its files can forge them.)
 
     Raises:
         LedgerError: If it cannot be written, or what is there does not fit together.
@@ -233,6 +236,20 @@ class Ledger(Attempts):
             return {"outputs": outputs, "attempt": old.spent + 1}
 
         return int(self.record("attempt", change)["attempt"])
+
+    def learn(self, outputs: str, number: int) -> None:
+        """Record that so many attempts were made elsewhere, where the books know of fewer."""
+
+        def change() -> Json:
+            old = self._store.account("attempts", outputs)
+            known = max(old.spent, number)
+            self._store.put(old._replace(spent=known))
+            return {"outputs": outputs, "attempt": known}
+
+        with self._store.reading():
+            fewer = self._store.account("attempts", outputs).spent < number
+        if fewer:
+            self.record("attempt", change)
 
     def judge(self, outputs: str, law: str) -> bool:
         """Record which law some draws judge; return False if that is another one already."""

@@ -25,8 +25,9 @@ class Sessions:
     """The sessions of one ledger.
 
     Guarantees:
-        `load` returns the state that the last charge stored, or refuses: its hash is in the
-        account, whose seal and balance the chain covers.
+        After `Ledger.verify`, which recomputes every account from the entries, `load` returns the
+        state that the last charge stored, or refuses: its hash stands in the account and in the
+        entry. Whoever resumes a session verifies first.
     """
 
     def __init__(self, chain: Chain) -> None:

@@ -18,7 +18,7 @@ TOTAL = 1 << 63
 def integer_table(weights: Floats) -> Table:
     """Return integer weights that sum to 2**63: rounded down, the rest to the likeliest entry."""
     table: Table = np.floor(weights / weights.sum() * TOTAL).astype(np.uint64)
-    top = int(np.argmax(table))
+    top = int(np.argmax(weights))
     table[top] = int(table[top]) + TOTAL - int(table.sum(dtype=np.uint64))
     return table
 

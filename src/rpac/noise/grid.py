@@ -232,7 +232,7 @@ class GridNoise(Noise, Releasable):
         each = [axis.log_density(along[:, [i]]) for i, axis in enumerate(self.axes)]
         return np.asarray(np.sum(each, axis=0))
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """SHA-256 of basis, center, steps and tables."""
         key = sha256(f"{self.basis.shape} {self.laws.digest} ".encode() + self._whole.tobytes())

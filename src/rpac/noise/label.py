@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -102,7 +101,7 @@ class LabelChannel(Releasable):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.matrix[labels, released]))
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """SHA-256 of the tables."""
         return digest(self.tables)

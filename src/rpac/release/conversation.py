@@ -37,6 +37,7 @@ from rpac.errors import BudgetExceeded, LedgerError
 from rpac.ledger.entries import NANO, Line, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
+from rpac.noise.grid import tabulate
 from rpac.release.answer import Release, answered, shown, stored
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.sealed_store import SealedStore
@@ -175,12 +176,21 @@ class Conversation(ABC):
         weights = self._floored()
         aim, h = self._first_aim(weights, nats), entropy(weights)
         for _ in range(20):  # rounding to the grid moves the bound a little, either way
-            law, codes = self._propose(outputs, weights, aim)
+            law, codes = self._held(outputs, *self._propose(outputs, weights, aim))
             bound = proved_leakage(codes, weights, law, h) / (1 - FLOOR)
             if bound <= nats:
                 return law, codes, self._certificate(outputs, law, bound, h)
             aim *= 0.99 * nats / bound
         raise BudgetExceeded(bound, nats)
+
+    def _held(self, outputs: Outputs, law: Releasable, codes: Ints) -> tuple[Releasable, Ints]:
+        """Refuse a proposal that is not one of the known laws, with integers for every world."""
+        known = tabulate(outputs, law)
+        shape = len(self._prior), known.rank
+        if known is not law or codes.dtype != np.int64 or codes.shape != shape:
+            expected = f"a law that can be released, and its integers of shape {shape}"
+            raise refuse(expected, f"{law!r} and {codes.dtype} {codes.shape}", "Use rpac.tabulate.")
+        return law, codes
 
     def _advance(self, state: bytes, nano: int) -> None:
         """Take in an answer: the posterior it leaves, and what it cost."""
@@ -231,6 +241,8 @@ class Conversation(ABC):
         self.id, self._world = kept["session"], SealedValue(int(kept["world"]))
         self._given = kept["given"]
         state, self._spent, self._cap = self._ledger.sessions.load(self.id)
+        spends = (e for e in self._ledger.entries() if e["kind"] == "spend")
+        self._questions = sum(e["session"] == self.id for e in spends)
         self._log_posterior = np.frombuffer(state, np.float64)
         self._stand(state)
 

@@ -1,4 +1,4 @@
-"""One release, from a question to its answer: certify, charge, draw, store, reveal. In this order.
+"""One release, from a question to its answer: certify, check the books, draw, write, reveal.
 
 Who proposes the noise is not trusted: whatever comes back is tabulated and certified here, and the
 very law that was certified is the one that is drawn from.
@@ -77,6 +77,7 @@ class Request:
     def digest(self, outputs: Outputs) -> str:
         """Return a hash of all that a key stands for."""
         asked = [outputs.digest, repr(self.budget), self.method, str(self.secret is None)]
+        asked += [repr(self.confidence), repr(self.allow_exact)]
         who = () if self.ledger is None else (self.ledger.dataset, self.ledger.analyst)
         return digest(*asked, *who)
 
@@ -135,7 +136,7 @@ def _certified(
     request: Request, outputs: Outputs, propose: Propose, attempts: Attempts
 ) -> tuple[Releasable, Certificate]:
     """Return the law to release and its certificate, within the budget."""
-    law = tabulate(outputs, propose(outputs))
+    law = tabulate(outputs, propose(outputs.planning))  # the judging half is not shown
     made = issue(outputs, law, request.confidence, attempts=attempts, budget=request.budget)
     if law.describe()["digest"] != made.noise["digest"]:
         raise refuse("the law that was certified", "another", "Leave the noise as it was made.")

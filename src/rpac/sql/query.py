@@ -56,7 +56,8 @@ class Query:
             raise refuse("the source of the query's own database", repr(source), "Use db.source.")
         rows, values = self._runs.study()
         if not rows:
-            raise refuse("at least one row in the answer", "none", "Ask for groups that occur.")
+            got = f"none of {self.labels}"
+            raise refuse("at least one row in the answer", got, "Ask for groups that occur.")
         filled = _filled(values)
         self.full = filled[-1]
         self._units = np.ones(len(self.measures)) if self._whole else self._spread_units(filled)

@@ -153,8 +153,9 @@ class Outputs(Sealed, Frozen):
 
     def under(self, weights: Floats) -> Outputs:
         """Return the same outputs under another prior, such as a posterior."""
-        size = len(self.values)
-        return self._with(weights=probabilities(weights, "weights", size=size, positive=True))
+        found = probabilities(weights, "weights", size=len(self.values), positive=True)
+        found.setflags(write=False)
+        return self._with(weights=found)
 
     def stating(self, statement: str) -> Outputs:
         """Return the same outputs with another statement of the secret."""
@@ -179,10 +180,10 @@ class Outputs(Sealed, Frozen):
 
     def codes(self, law: Code) -> Ints:
         """Return the (m, r) integers of all worlds: encoded once, certified and released alike."""
-        key, codes = self._codes
-        if key != law.digest:  # the last law's alone are kept: searches try hundreds
+        (key, codes), own = self._codes, law.digest
+        if key != own:  # the last law's alone are kept: searches try hundreds
             codes = law.encode(self.values)
-            self.__dict__["_codes"] = law.digest, codes
+            self.__dict__["_codes"] = own, codes
         return codes
 
     @property
