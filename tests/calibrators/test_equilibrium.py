@@ -202,6 +202,18 @@ def test_open_distributions_fall_back_on_auto_pac():
     assert rpac.calibrate(outputs, 0.5).power == rpac.calibrate(outputs, 0.5, "auto-pac").power
 
 
+def test_a_lattice_too_large_to_solve_takes_gaussian_noise_met_tightly(monkeypatch):
+    from rpac.calibrators import equilibrium
+
+    outputs = rpac.Outputs(np.random.default_rng(0).normal(size=60))
+    closed = rpac.AutoPAC().propose(outputs, 0.5)
+    monkeypatch.setattr(equilibrium, "_MOST_CELLS", 10)
+    noise = Equilibrium().propose(outputs, 0.5)
+    assert isinstance(noise, rpac.GaussianNoise)
+    assert noise.power <= closed.power
+    assert rpac.certify(outputs, rpac.tabulate(outputs, noise), budget=0.5).bound <= 0.5
+
+
 def test_a_budget_so_small_that_all_laws_are_alike_takes_auto_pac():
     outputs = rpac.Outputs([-1.0, 0.5, 4.0])
     noise = Equilibrium().propose(outputs, 1e-3)
@@ -210,7 +222,7 @@ def test_a_budget_so_small_that_all_laws_are_alike_takes_auto_pac():
 
 @pytest.mark.parametrize("budgets", [[0.2, 0.5, 1.0], [0.7]])
 def test_along_budgets_noise_is_as_good_as_at_each(budgets):
-    angle = 2 * np.pi * np.arange(12) / 12
+    angle = 2 * np.pi * np.arange(200) / 200
     outputs = rpac.Outputs(np.stack([2 * np.cos(angle), np.sin(angle)], axis=1))
     many = Equilibrium().along(outputs, budgets)
     for nats, noise in zip(budgets, many, strict=True):

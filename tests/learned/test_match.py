@@ -168,7 +168,7 @@ def test_a_cost_of_ones_own_is_one_at_auto_pacs_noise():
 
 
 def test_settled_noise_has_the_learned_shape_and_the_size_of_the_budget():
-    outputs = ring()
+    outputs = ring(m=128)
     match = Stackelberg(training=SHORT).match(outputs, 0.8)
     state, _ = match.train()
     noise, same = match.settle(state)

@@ -113,7 +113,7 @@ def test_a_play_goes_on_from_another():
 def test_blocks_have_independent_noise_and_a_cost_of_ones_own_counts():
     cost = rpac.Smooth(lambda b: 100 * b[:, 0] ** 2 + b[:, 1] ** 2)
     game = Stackelberg(utility=cost, training=SHORT)
-    play = game.play_blocks(ring(), 0.8, np.eye(2), (1, 1))
+    play = game.play_blocks(ring(m=128), 0.8, np.eye(2), (1, 1))
     assert abs(play.noise.cov[0, 1]) < 1e-9
     assert play.noise.cov[0, 0] < 0.5 * play.noise.power  # though outputs differ most along it
 

@@ -27,6 +27,7 @@ def test_unknown_datasets_are_refused():
     with pytest.raises(InputError, match=r"Expected a dataset among .*; got 'wine'"):
         reproduce.names("wine")
     assert reproduce.names("all") == list(published_names())
+    assert reproduce.names("rice") == ["rice"]
 
 
 def published_names():

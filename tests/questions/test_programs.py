@@ -48,6 +48,13 @@ def test_coefficients_are_those_of_least_squares():
     assert found == pytest.approx([y.mean() - slope * x.mean(), slope])
 
 
+def test_worlds_may_be_tables_of_their_own():
+    halves = rpac.Worlds([TABLE[:60], TABLE[60:]])
+    found = rpac.simulate(halves, Fitted(LinearRegression(), ["age"], "pay")).values
+    each = rpac.simulate(halves, statistics.regression("pay", "age")).values
+    assert found == pytest.approx(each, rel=1e-6)
+
+
 def test_an_estimator_is_copied_and_seeded():
     """One with a random state is a function of the world; the caller's own is left as it was."""
     model = KMeans(3, n_init=1)

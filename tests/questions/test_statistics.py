@@ -197,6 +197,7 @@ BY_PERSON = rpac.Subsets(TABLE, unit="rows", worlds=8)
     ("call", "message"),
     [
         (lambda: statistics.quantile("x", 2), "`level` between 0.0 and 1.0; got 2"),
+        (lambda: parse("quantile(x, 2)"), "`level` between 0.0 and 1.0; got 2"),
         (lambda: statistics.mean("x", empty=math.nan), "a finite number for `empty`; got nan"),
         (lambda: statistics.histogram("x", [2, 1]), r"at least two rising `edges`; got \[2, 1\]"),
         (lambda: statistics.histogram("x", [2]), r"at least two rising `edges`; got \[2\]"),

@@ -36,7 +36,8 @@ class Comparison:
 
     Attributes:
         rows: One dict for each method and budget, with the columns of `COLUMNS`: `power` is
-            E|B|^2 (for labels: probability of a change); `bound` and `lower` enclose the leakage;
+            E|B|^2 in the answer's own units (for labels: probability of a change); `bound` and
+            `lower` enclose the leakage;
             `gaussianity_gap` is what a Gaussian reference would charge beyond `bound`; `utility`
             is the user's measure; `priv` and `util` are dMI/dbudget and -dpower/dbudget;
             `coherent` is False where a smaller budget provably leaks more than a larger one.
@@ -116,7 +117,7 @@ def compare(
             block.append({
                 "method": name,
                 "budget": as_budget(budget).nats(outputs.entropy),
-                "power": float(noise.power),
+                "power": float(certificate.noise["power"]),
                 "bound": certificate.bound,
                 "lower": certificate.lower,
                 "grade": certificate.grade,
