@@ -87,7 +87,7 @@ def test_the_commands_are_those_of_the_makefile():
 
 def test_the_rooms_are_listed_in_the_order_in_which_imports_point():
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    part = text[text.index("imports point down this list") : text.index("Trust is a folder")]
+    part = text[text.index("Imports point back along this list") : text.index("Trust is a folder")]
     listed = re.findall(r"`(\w+)`", part)
     package = ROOT / "src/rpac"
     rooms = {path.parent.name for path in package.glob("*/__init__.py")}

@@ -23,6 +23,8 @@ def test_attributes_and_arrays_stay():
         box.name = "b"
     with pytest.raises(rpac.InputError, match="a new `more`. Make another"):
         box.more = 1
+    with pytest.raises(rpac.InputError, match="stays as it was made; got no `_frozen`"):
+        del box._frozen
     with pytest.raises(ValueError, match="read-only"):
         box.values[0] = 9
     mine[0] = 9  # the caller's own array is theirs still

@@ -8,6 +8,7 @@ from scipy.stats import chi2
 
 import rpac
 from rpac.noise.base import system_uniforms
+from rpac.noise.lattice import TableLaw
 
 
 def pvalue(noise, draws):
@@ -60,3 +61,22 @@ def test_a_scale_is_one_number():
     for scale in ([1, 2], True, 0.0, 1e8):
         with pytest.raises(rpac.InputError, match="scale"):
             rpac.LatticeNoise.gaussian(1.0, scale)
+
+
+def test_what_follows_from_a_table_cannot_be_written():
+    """A calibrator that edits masses after the fact would have another law certified."""
+    law = rpac.LatticeNoise.gaussian(1.0, 3.0).law
+    for array in (law.log_mass[1], law.dense, law.weights, law.cumulative, law.table, law.offsets):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_a_table_of_another_kind_is_no_axis():
+    class Silent(TableLaw):  # final for type checkers only
+        def at(self, uniforms):
+            return np.zeros(uniforms.shape, np.int64)
+
+    good = rpac.LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25]).law
+    axis = rpac.LatticeNoise.of(1.0, Silent(good.offsets, good.table))
+    with pytest.raises(rpac.InputError, match="Expected tables of rpac's own kind; got .*Silent"):
+        rpac.GridNoise(np.eye(1), np.zeros(1), (axis,))

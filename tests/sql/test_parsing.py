@@ -1,5 +1,7 @@
 """The one SELECT in a text."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from sqlglot import exp
 
@@ -107,3 +109,23 @@ def test_what_cannot_be_applied_to_released_rows_is_refused():
     }.items():
         with pytest.raises(rpac.InputError, match=message):
             take_order(parsed(DB, f"SELECT avg(age) FROM staff {rest}"))
+
+
+@pytest.mark.parametrize("sql", [
+    "WITH p AS (PIVOT (SELECT name AS k, pay AS x FROM staff) ON k USING sum(x)) "
+    "SELECT p.*, staff.pay FROM p, staff",
+    "WITH p AS (PIVOT (SELECT name AS k, pay AS x FROM staff WHERE id = 7) ON k USING sum(x)) "
+    "SELECT sum(COLUMNS(p.*)) + sum(staff.pay) FROM p, staff",
+    "WITH p AS (PIVOT_WIDER staff ON name USING sum(pay)) SELECT * FROM p",
+    "SELECT * FROM staff PIVOT (sum(pay) FOR name IN ('ann'))",
+    "SELECT sum(COLUMNS(*)) FROM staff",
+    "SELECT s.*, n FROM (SELECT {'a': 1, 'b': 2} AS s, count(*) AS n FROM staff) AS q",
+])  # fmt: skip
+def test_no_entry_becomes_the_name_of_a_column(sql):
+    """A name is not covered by any noise: a PIVOT would print whatever the table holds."""
+    people = ["zelda-hiv", "yorick-flu", "xenia-ok", "walter-ok"]
+    staff = pd.DataFrame({"id": range(40), "name": people * 10, "pay": np.arange(40.0)})
+    db = rpac.Database({"staff": staff}, unit="id", worlds=8)
+    with pytest.raises(rpac.InputError) as caught:
+        db.query(sql)
+    assert not any(part in str(caught.value) for name in people for part in name.split("-"))

@@ -53,3 +53,13 @@ def test_text_is_a_label_and_never_a_sequence():
     form, value = flatten("yes")
     assert (form.name, value) == ("label", "yes")
     assert form.rebuild("yes") == "yes"
+
+
+@pytest.mark.parametrize(("answer", "kind"), [
+    (["a", "bcdefghij"], "text"), ([b"abc", b"d"], "bytes"), ([None, 1], "objects"),
+    (np.array(["2026-01-01"], "datetime64[D]"), "dates"), (np.array([1 + 2j]), "Complex128DType"),
+])  # fmt: skip
+def test_a_refusal_tells_the_kind_and_not_the_width(answer, kind):
+    with pytest.raises(rpac.MechanismError, match=f"numbers from the mechanism; got {kind}") as at:
+        flatten(answer)
+    assert "9" not in str(at.value)

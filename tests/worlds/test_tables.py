@@ -222,3 +222,10 @@ def test_text_is_no_number_and_names_are_unique(monkeypatch, tmp_path):
     monkeypatch.setattr("rpac.worlds.tables._READERS", ())
     with pytest.raises(rpac.InputError, match="Expected a reader of tables; got none"):
         frames.read(tmp_path / "x.csv")
+
+
+def test_the_type_of_a_column_tells_no_entry():
+    """An Enum prints its categories, which are the entries of the column."""
+    frame = pl.DataFrame({"c": pl.Series(["hiv", "flu"], dtype=pl.Enum(["hiv", "flu"]))})
+    with pytest.raises(rpac.InputError, match="Expected numbers in column 'c'; got Enum. Convert"):
+        frames.numbers(frames.table(frame), "c")

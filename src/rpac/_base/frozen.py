@@ -24,6 +24,12 @@ class Frozen:
             raise refuse(f"{kind} that stays as it was made", f"a new `{name}`", "Make another.")
         object.__setattr__(self, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        if getattr(self, "_frozen", False):
+            kind = type(self).__name__
+            raise refuse(f"{kind} that stays as it was made", f"no `{name}`", "Make another.")
+        object.__delattr__(self, name)
+
     def __setstate__(self, state: dict[str, object]) -> None:
         for kept in state.values():  # a copy's arrays are as read-only as the original's
             if isinstance(kept, np.ndarray):

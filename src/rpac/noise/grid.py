@@ -37,6 +37,9 @@ class Laws(Frozen):
     """
 
     def __init__(self, each: tuple[TableLaw, ...]) -> None:
+        strange = [law for law in each if type(law) is not TableLaw]
+        if strange:  # a subclass might draw from another table than it shows
+            raise refuse("tables of rpac's own kind", repr(strange[0]), "Use rpac.LatticeNoise.")
         self.each, self.shared = each, len(set(each)) == 1
         moments = [(law.scale or np.nan, law.mean, law.variance, law.power) for law in each]
         rows: list[Floats] = list(np.array(moments).T)

@@ -18,6 +18,7 @@ from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
 
 
+@final
 class TableLaw(Frozen):
     """A table and all that follows from it, in steps: computed once, shared by every axis."""
 
@@ -41,7 +42,9 @@ class TableLaw(Frozen):
     def log_mass(self) -> tuple[int, Floats]:
         """(First offset, log mass of every integer from there), a cell of no mass at either end."""
         with np.errstate(divide="ignore"):
-            return int(self.offsets[0]) - 1, np.log(np.pad(self.dense, 1))
+            logs = np.log(np.pad(self.dense, 1))
+        logs.setflags(write=False)
+        return int(self.offsets[0]) - 1, logs
 
     def at(self, uniforms: Table) -> Ints:
         """Return the integer k that each uniform integer in [0, 2**63) selects."""

@@ -63,5 +63,7 @@ def as_number(column: str, kind: str, label: str) -> str:
     if _TIME.match(kind):
         return f"epoch({column})"
     if not (_WHOLE.match(kind) or _REAL.match(kind)):
-        raise refuse(f"numbers or dates in {label!r}", kind, "Count it, or group by it.")
+        raise refuse(
+            f"numbers or dates in {label!r}", kind.partition("(")[0], "Count it, or group by it."
+        )
     return f"CAST({column} AS DOUBLE)"

@@ -21,6 +21,7 @@ def parsed(tables: Tables, sql: str) -> Node:
     try:
         tree = _one_select(sql)
         _refuse_other_tables(tree, tables)
+        _refuse_names_from_rows(tree)
         schema: dict[str, object] = dict(tables.columns)
         return _spelled_out(qualify(tree, schema=schema, dialect="duckdb"))
     except (SqlglotError, RecursionError) as error:
@@ -59,6 +60,14 @@ def _refuse_other_tables(tree: Node, tables: Tables) -> None:
                 table.sql("duckdb")[:80],
                 "Functions and other schemas would read past the drawn sample.",
             )
+
+
+def _refuse_names_from_rows(tree: Node) -> None:
+    """Let the text alone name the columns: a PIVOT makes names of entries, COLUMNS of names."""
+    found = tree.find(exp.Pivot, exp.Columns)
+    if found is not None:
+        got, move = repr(snippet(found)), "Write one aggregate for each column, with FILTER."
+        raise refuse("columns that the query names itself", got, move)
 
 
 def _spelled_out(tree: Node) -> Node:

@@ -57,6 +57,9 @@ def read(tables: Tables, sql: str) -> Question:
     tree = parsed(tables, sql)
     order, limit = take_order(tree)
     labels, kinds = _described(tables, sql)
+    if len(labels) != len(tree.selects):  # a star over a struct, say: its names are not in the text
+        got = f"{len(tree.selects)} columns that stand for others"
+        raise refuse("columns that the query names itself", got, "Write them one by one.")
     root = build_scope(tree)
     assert root is not None
     analysis = Analysis(tables, root)

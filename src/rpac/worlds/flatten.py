@@ -73,7 +73,7 @@ def _numbers(values: Any) -> tuple[Floats, bool]:
     except ValueError:  # ragged lists
         raise refuse("numbers from the mechanism", "a ragged list", _MOVE, MechanismError) from None
     if raw.dtype.kind not in "biuf":
-        raise refuse("numbers from the mechanism", f"{raw.dtype} data", _MOVE, MechanismError)
+        raise refuse("numbers from the mechanism", _kind_in_words(raw), _MOVE, MechanismError)
     if raw.size == 0:
         raise refuse("at least one number from the mechanism", "none", _MOVE, MechanismError)
     flat = raw.astype(np.float64).ravel()
@@ -85,6 +85,13 @@ def _numbers(values: Any) -> tuple[Floats, bool]:
             MechanismError,
         )
     return flat, raw.dtype.kind in "biu"
+
+
+def _kind_in_words(raw: Any) -> str:
+    """Return what an array holds, without its width: that of text would tell the longest entry."""
+    return {"U": "text", "S": "bytes", "O": "objects", "M": "dates", "m": "durations"}.get(
+        raw.dtype.kind, f"{type(raw.dtype).__name__} data"
+    )
 
 
 def _flatten_array(answer: Any) -> tuple[Form, Floats]:

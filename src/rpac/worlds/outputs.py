@@ -125,7 +125,9 @@ class Outputs(Sealed, Frozen):
     @cached_property
     def columns(self) -> Floats:
         """The values, one coordinate after the other in memory: faster sums over the worlds."""
-        return np.asfortranarray(self.values)
+        found = np.asfortranarray(self.values)
+        found.setflags(write=False)
+        return found
 
     @cached_property
     def reach(self) -> float:
@@ -183,6 +185,7 @@ class Outputs(Sealed, Frozen):
         (key, codes), own = self._codes, law.digest
         if key != own:  # the last law's alone are kept: searches try hundreds
             codes = law.encode(self.values)
+            codes.setflags(write=False)
             self.__dict__["_codes"] = own, codes
         return codes
 
@@ -227,7 +230,7 @@ def _kind_of(raw: Any, kind: str | None) -> Kind:
         if kind not in _KINDS:
             raise refuse('kind "real", "count" or "category"', repr(kind), "Or leave it out.")
         if _KINDS[kind] == "count" and not np.array_equal(raw, np.rint(raw)):
-            raise refuse("whole numbers for counts", f"{raw.dtype} fractions", 'Use kind="real".')
+            raise refuse("whole numbers for counts", "fractions", 'Use kind="real".')
         return _KINDS[kind]
     if raw.dtype.kind in "UST":
         return "label"

@@ -107,7 +107,9 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> Floats:
     require_columns(frame, (name,))
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-        raise refuse(f"numbers in column {name!r}", f"{column.dtype}", "Convert it to numbers.")
+        raise refuse(
+            f"numbers in column {name!r}", type(column.dtype).__name__, "Convert it to numbers."
+        )
     values = column.to_numpy()
     if values.dtype.kind not in "biuf":  # decimals, and integers beside missing entries
         values = column.cast(nw.Float64).to_numpy()
