@@ -40,3 +40,17 @@ def test_copies_are_as_frozen(copied):
         box.name = "b"
     with pytest.raises(ValueError, match="read-only"):
         box.values[0] = 9
+
+
+def test_until_it_is_frozen_it_may_change():
+    class Draft(Frozen):
+        pass
+
+    draft = Draft()
+    draft.name = "a"
+    draft.name = "b"
+    del draft.name
+    assert not hasattr(draft, "name")
+    draft.freeze()
+    with pytest.raises(rpac.InputError, match="Draft that stays as it was made; got no `name`"):
+        del draft.name
