@@ -220,11 +220,15 @@ class OnePass:
         shown = ", ".join(["s.w", "g.*" if keyed else "s.g", *values])
         return f"{asked} (SELECT {shown} FROM {inside}{there}){kept}"
 
+    @cached_property
+    def _columns(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Aggregates and keys as they are written, each with its column of sums or groups."""
+        sums = {a.sql(): f"a{i}" for i, a in enumerate(self.aggregates)}
+        return sums, {key.sql(): f"k{i}" for i, key in enumerate(self.keys)}
+
     def _rewritten(self, node: Node) -> str:
         """Return an output expression over the tables of sums and groups."""
-        sums = {a.sql(): f"a{i}" for i, a in enumerate(self.aggregates)}
-        groups = {key.sql(): f"k{i}" for i, key in enumerate(self.keys)}
-        top = node.copy()
+        (sums, groups), top = self._columns, node.copy()
 
         def swap(part: Node) -> Node:
             text = part.sql()

@@ -87,7 +87,7 @@ def check_pure(
     stacks = getattr(mechanism, "takes_stack", False)
     picks = np.unique(np.linspace(0, m - 1, 2 if stacks else again).astype(int))[::-1]
     if stacks:
-        answers = [_answers(mechanism, np.asarray(secrets[i])[None])[0] for i in picks]
+        answers = list(_run_stacks(mechanism, [secrets[i] for i in picks]))
     else:
         seeds: list[Any] = [None] * m
         if _takes_rng(mechanism):
