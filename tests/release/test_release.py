@@ -10,10 +10,11 @@ import pytest
 from benchmarks import release as long_run  # with smaller counts
 
 import rpac
+from rpac.certificate.attempts import Memory
 from rpac.certificate.issue import issue
 from rpac.front.certify import PROCESS
 from rpac.release.draw import add_noise, draw_world
-from rpac.release.release import charge
+from rpac.release.release import Request, charge, release
 from rpac.worlds.run import answer_on_fresh_draw
 
 DATA = np.random.default_rng(0).lognormal(size=(100, 2))
@@ -297,10 +298,9 @@ def test_who_proposes_never_sees_the_judging_half():
     source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
     seen = []
 
-    class Curious(rpac.Calibrator):
-        def propose(self, outputs, nats):
-            seen.append(len(outputs.values))
-            return rpac.AutoPAC().propose(outputs, nats)
+    def curious(outputs):
+        seen.append(len(outputs.values))
+        return rpac.AutoPAC().propose(outputs, 0.6)
 
-    rpac.privatize(lambda x: x, source, 0.6, method=Curious())
-    assert set(seen) == {200}
+    release(Request(lambda x: x, source, 0.6, "curious", 0.99), curious, Memory())
+    assert seen == [200]
