@@ -146,6 +146,6 @@ def test_another_confidence_is_a_second_judgement():
     outputs = rpac.simulate(source, lambda x: x)
     law = rpac.tabulate(outputs, rpac.GaussianNoise(1.0))
     first = rpac.certify(outputs, law, 0.9)
-    assert rpac.certify(outputs, law, 0.9) == first or first.grade == "statistical"
+    assert rpac.certify(outputs, law, 0.9).bound == first.bound  # the same judgement again
     with pytest.raises(rpac.InputError, match="draws that judged no other noise"):
         rpac.certify(outputs, law, 0.99)

@@ -345,7 +345,6 @@ def test_a_proposal_is_held_to_the_known_laws(wrong):
         def _propose(self, outputs, weights, nats):
             law, codes = posterior_auto_pac(outputs, weights, nats)
             if wrong == "law":
-                law.__dict__["axes"] = law.axes
                 law = Bare(law.basis, law.center, law.axes)
             if wrong == "codes":
                 codes = codes.astype(float)
