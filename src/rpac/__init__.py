@@ -22,7 +22,7 @@ HOMES = {
     ),
     "rpac.errors": (
         "BudgetExceeded", "BudgetSpent", "CertificateError", "ContractError", "ExactRelease",
-        "InputError", "LedgerError", "MechanismError", "RpacError",
+        "InputError", "LedgerError", "MechanismError", "RpacError", "Withheld",
     ),
     "rpac.front.certify": ("certify",),
     "rpac.front.compare": ("Comparison", "compare", "curve"),

@@ -40,6 +40,28 @@ class BudgetExceeded(RpacError):
         )
 
 
+class Withheld(MechanismError, BudgetExceeded, InputError):
+    """An answer that the data do not allow: one type and one text for every such reason.
+
+    The mechanism failed on some world, its answers cannot be put side by side, they exceed what can
+    be released, or no certificate within the budget was obtained. Which of these it was would tell
+    about the data, and so does the refusal itself: books charge `NATS` for it.
+
+    Attributes:
+        NATS: What books charge for such a refusal, whatever the reason.
+    """
+
+    NATS = 0.01
+
+    def __init__(self) -> None:
+        RpacError.__init__(
+            self,
+            "Expected an answer that every possible sample allows within the budget; got a refusal "
+            f"that depends on the data, so its reason is withheld ({self.NATS:g} nats are booked for "
+            "it). Try the question on made-up data, catch errors inside it, or raise the budget.",
+        )
+
+
 class LedgerError(RpacError, RuntimeError):
     """The books cannot be written, were damaged or were rolled back: nothing may be released."""
 

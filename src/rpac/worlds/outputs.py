@@ -123,6 +123,15 @@ class Outputs(Sealed, Frozen):
         return np.asarray(plan.weights @ np.square(plan.values - plan.weights @ plan.values))
 
     @cached_property
+    def constant(self) -> Bools:
+        """(d,) True where all worlds agree to the last bit: facts of the pool, which no noise hides.
+
+        Never of draws: that those which were seen agree is no fact of their law.
+        """
+        same = (self.values == self.values[0]).all(axis=0)
+        return np.asarray(same & self.exact)
+
+    @cached_property
     def columns(self) -> Floats:
         """The values, one coordinate after the other in memory: faster sums over the worlds."""
         found = np.asfortranarray(self.values)
