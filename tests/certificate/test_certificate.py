@@ -23,14 +23,15 @@ CERTIFICATE = rpac.certify(OUTPUTS, rpac.tabulate(OUTPUTS, NOISE))
 
 def test_the_first_line_names_secret_prior_adversary_bound_and_what_is_not_covered(tmp_path):
     line = CERTIFICATE.statement
-    order = ["Secret: which of 2 worlds", "Prior: all equally likely", "Adversary: knows every",
-             "Bound: 0.336831 nats", "Not covered: anything true of every world"]  # fmt: skip
+    order = ["Promise: sample, which world was drawn, from a pool that is public by declaration",
+             "Secret: which of 2 worlds", "Prior: all equally likely", "Adversary: knows every",
+             "Bound: 0.336831 nats", "Not covered: the pool: who is in it"]  # fmt: skip
     places = [line.index(part) for part in order]
     assert places == sorted(places)
     assert list(json.loads(CERTIFICATE.to_json()))[0] == "statement"
     CERTIFICATE.save(tmp_path / "certificate.json")
     written = (tmp_path / "certificate.json").read_text().splitlines()
-    assert written[1].startswith(' "statement": "Secret: ')
+    assert written[1].startswith(' "statement": "Promise: sample, ')
 
 
 def test_planning_and_charged_figures_say_which_they_are():
@@ -90,6 +91,44 @@ def test_round_trip(tmp_path):
     weighted = rpac.certify(rpac.Outputs([0, 9], [0.1, 0.9]), rpac.LatticeNoise(1, [0], [1.0]))
     assert rpac.Certificate.from_json(weighted.to_json()) == weighted
     assert "given weights" in weighted.prior
+
+
+def test_what_is_written_says_of_persons_what_was_requested():
+    people = rpac.Outputs([0.0, 1.0], masks=np.eye(2, dtype=bool))
+    law = rpac.tabulate(people, rpac.GaussianNoise(9.0))
+    made = rpac.certify(people, law)
+    assert made.worst_unit_success > 0.5
+    assert rpac.Certificate.from_json(made.to_json()) == replace(made, worst_unit_success=None)
+    asked = rpac.certify(people, law, budget=rpac.SuccessRate(0.9))
+    assert asked.requested == {"success": 0.9}
+    assert rpac.Certificate.from_json(asked.to_json()).worst_unit_success == 0.9
+    assert rpac.certify(people, law, budget=rpac.Bits(1)).requested == {"nats": math.log(2)}
+
+
+def test_what_is_published_is_what_was_requested_and_still_an_upper_bound():
+    law = rpac.tabulate(OUTPUTS, NOISE)
+    made = rpac.certify(OUTPUTS, law, budget=0.5)
+    public = made.published()
+    assert (public.bound, public.lower, public.bounds, public.density_quantiles) == (0.5, 0, {}, {})
+    labels = [label for label, _ in public.figures()]
+    assert not {"leaks at least", "information density"} & {*labels}
+    assert {"leaks at least", "information density"} <= {label for label, _ in made.figures()}
+    unasked = CERTIFICATE.published()
+    assert CERTIFICATE.bound <= unasked.bound == 0.34
+    assert public.published() == public
+
+
+def test_numbers_on_which_all_worlds_agree_are_named_and_not_called_protected():
+    outputs = rpac.Outputs([[0.0, 7.0], [1.0, 7.0]])
+    made = rpac.certify(outputs, rpac.calibrate(outputs, 0.1, "auto-pac"), draws=0)
+    assert made.facts == ("number 2",)
+    assert made.lines().count(("not protected", made.facts_in_words)) == 1
+    assert made.facts_in_words.startswith("number 2: the same in every world, so facts of the pool")
+    assert 'The promise "person" protects them' in made.facts_in_words
+    assert CERTIFICATE.facts_in_words == ""
+    many = replace(made, facts=tuple(f"n{i}" for i in range(20)))
+    assert "n11 ...: the same" in many.facts_in_words
+    assert rpac.Certificate.from_json(many.to_json()) == many
 
 
 def test_every_changed_byte_is_detected(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rpac._base.sealed import publish
-from rpac.certificate.certificate import Certificate
+from rpac.certificate.certificate import FACT, Certificate
 from rpac.cli import commands
 from rpac.cli.options import Question, Releasing
 from rpac.cli.question import Ask
@@ -33,8 +33,8 @@ def test_a_plan_tells_price_errors_and_what_remains(staff):
     given = {"data": [staff / "staff.csv"], "unit": "id", "worlds": 8, "method": "auto-pac"}
     found = commands.plan(Question(**given, statistic="mean(pay)", budget=0.123456789))
     assert (found.code, found.finish) == (0, None)
-    head = [line.split()[0] for line in found.text.splitlines()[:4]]
-    assert head == ["question", "secret", "price", "meaning"]
+    head = [line.split()[0] for line in found.text.splitlines()[:5]]
+    assert head == ["question", "promise", "secret", "price", "meaning"]
     assert "which half of 12 id is in the sample" in found.text
     assert "at most 0.123457 nats: moderate" in found.text  # rounded up
     assert found.text.endswith("No ledger: spending is not recorded; pass --ledger")
@@ -62,23 +62,65 @@ def test_a_release_with_reports_makes_one_plan_and_one_record(staff, tmp_path, m
     counted(commands, "simulate")
     files = {name: tmp_path / name for name in ("out", "report", "sealed_report")}
     found = commands.release(mean_of(staff, **files))
-    assert made == []  # the text comes from the release itself
-    assert not any(file.exists() for file in files.values())
-    body = found.finish()
-    assert made == ["plan", "record"]  # and the worlds of the release are not run again
-    assert json.loads(files["out"].read_text()) == json.loads(publish(body))
+    assert made == ["record"]  # on the disk as soon as the charge is, before the answer is shown
+    assert json.loads(files["out"].read_text()) == json.loads(publish(found.body))
+    assert not files["report"].exists()
+    assert not files["sealed_report"].exists()
+    assert found.finish() == ""
+    assert made == ["record", "plan"]  # and the worlds of the release are not run again
+    assert all(file.exists() for file in files.values())
     made.clear()
-    assert commands.release(mean_of(staff)).finish()["plan"] is None
+    assert commands.release(mean_of(staff)).finish() == ""
     assert made == ["record"]
 
 
-def test_the_plan_of_a_report_is_of_the_noise_that_was_released(staff, tmp_path):
-    body = commands.release(mean_of(staff, budget=0.3, out=tmp_path / "r.json")).finish()
-    made = Certificate.from_json(body["certificate"])
-    (number,) = body["plan"]["numbers"]
+def test_the_plan_of_a_sealed_report_is_of_the_noise_that_was_released(staff, tmp_path, sealed):
+    body = commands.release(mean_of(staff, budget=0.3, sealed_report=tmp_path / "s.html"))
+    body.finish()
+    made = Certificate.from_json(body.body["certificate"])
+    (number,) = sealed[0].plan["numbers"]
     assert number["noise"] == pytest.approx(np.sqrt(made.noise["power"]), rel=1e-9)
-    low, high = body["answer"][0]["answer"]["noise"]
+    low, high = body.body["answer"][0]["answer"]["noise"]
     assert (high - low) / 2 == pytest.approx(1.959964 * number["noise"], rel=1e-9)
+
+
+@pytest.fixture
+def sealed(monkeypatch):
+    """What sealed pages are rendered from, as it comes."""
+    found, render = [], commands.render
+
+    def kept(body, certificate, sealed=None):
+        found.extend([] if sealed is None else [sealed])
+        return render(body, certificate, sealed)
+
+    monkeypatch.setattr(commands, "render", kept)
+    return found
+
+
+def test_what_the_owner_alone_may_see_is_in_the_sealed_report(staff, tmp_path, sealed):
+    files = {name: tmp_path / name for name in ("out", "report", "sealed_report")}
+    files["sealed_report"].write_text("older")
+    files["sealed_report"].chmod(0o644)
+    found = commands.release(mean_of(staff, ledger=str(tmp_path / "l.db"), cap=1.0, **files))
+    found.finish()
+    assert files["sealed_report"].stat().st_mode & 0o777 == 0o600
+    assert "older" not in files["sealed_report"].read_text()
+    (told,) = sealed
+    assert (told.units, told.audit["alarm"]) == (12, False)
+    assert told.certificate.worst_unit_success > 0.5
+    assert told.certificate.bound < 0.1
+    assert told.charged == pytest.approx(0.1, abs=1e-3)
+    record, page = files["out"].read_text(), files["report"].read_text()
+    for name in ("units", "plan", "audit", "remaining", "nano", "digest"):
+        assert f'"{name}"' not in record, name
+    for text in (record, page):  # nothing that was achieved: only what was requested
+        for figure in (told.certificate.bound, told.certificate.worst_unit_success, told.charged):
+            assert f"{figure:.5g}" not in text
+    public = Certificate.from_json(found.body["certificate"])
+    assert (public.bound, public.worst_unit_success, public.lower) == (0.1, None, 0.0)
+    assert (public.bounds, public.density_quantiles) == ({}, {})
+    assert "Who is most exposed" not in page
+    assert "Promise: sample" in page.split("<h2")[0]
 
 
 def test_what_a_release_prints(staff):
@@ -88,16 +130,18 @@ def test_what_a_release_prints(staff):
     assert wide_low <= low < value < high <= wide_high
     assert below[-1] == "no ledger: spending was not recorded"
     assert found.body["meaning"] in below
-    labels = {line[:24].strip() for line in below if line[24:26] == "  "}
-    assert {"residual entropy", "membership of one person", "leaks at most"} <= labels
+    labels = {line[:17].strip() for line in below if line[17:19] == "  "}
+    assert {"promise", "residual entropy", "leaks at most"} <= labels
+    assert "leaks at most  0.1 nats" in found.text  # what was requested
+    assert "membership of one person" not in found.text
     assert "booked" not in labels
 
 
 def test_receipt_and_rest_stand_in_line_with_the_certificate(staff):
     books = str(staff / "l.db")
     text = commands.release(mean_of(staff, ledger=books, cap=1.0)).text
-    assert re.search(r"^ {18}booked  entry \d of ledger [0-9a-f]{8}: 0\.\d{9} nats$", text, re.M)
-    assert re.search(r"^ {20}left  0\.9\d* nats$", text, re.M)
+    assert re.search(r"^ {11}booked  entry \d of ledger [0-9a-f]{8}$", text, re.M)
+    assert re.search(r"^ {13}left  0\.9\d* nats$", text, re.M)
     assert "no ledger" not in text
 
 
@@ -106,18 +150,16 @@ def test_the_json_of_a_release_is_its_record(staff, tmp_path):
     code, out, err = call(*words, "--json", "--audit")
     assert (code, err) == (0, "")
     body = json.loads(out)
-    parts = "schema question about meaning answer value certificate receipt remaining plan audit"
-    assert list(body) == [*parts.split(), "sha256"]
+    parts = "schema promise question about meaning answer value certificate receipt sha256"
+    assert list(body) == parts.split()
     assert body["sha256"] == records.content_hash(body)
-    assert body["audit"]["alarm"] is False
-    assert body["about"] == {"unit": "id", "units": 12, "worlds": 8}
-    assert body["receipt"]["answer"] is None
+    assert body["about"] == {"unit": "id", "worlds": 8}
+    assert list(body["receipt"]) == ["ledger", "seq", "hash", "dataset"]
     (tmp_path / "r.json").write_text(out)
     assert call("verify", tmp_path / "r.json", "--ledger", staff / "l.db")[0] == 0
 
 
 STAGES = {
-    "the plan": "rpac.report.plan.plan",
     "the record": "rpac.report.record.record",
     "the seal": "rpac.report.record.seal",
     "the file": "rpac.report.record.save",
@@ -141,11 +183,10 @@ def test_an_answer_that_was_paid_for_is_shown_whatever_fails_after_it(stage, sta
                        "left on device - with the same --key a retry is free.\n")  # fmt: skip
         code, out, err = call(*words, "--json")
     assert (code, "No space" in err) == (1, True)
-    said = json.loads(out)  # what can be said of the answer, and no record
-    assert set(said) == {"question", "meaning", "answer", "value", "certificate", "receipt",
-                         "remaining"}  # fmt: skip
+    said = json.loads(out)  # what can be said of the answer; a record only if it was written
+    assert ("schema" in said) == (stage == "the report")
+    assert {"question", "meaning", "answer", "value", "certificate", "receipt"} <= {*said}
     assert f"{said['value']:.6g}" in shown
-    assert said["remaining"] == pytest.approx(0.9, abs=1e-3)
     assert Ledger(staff / "l.db").spent == pytest.approx(0.1, abs=1e-3)  # once
     assert call(*words)[0] == 0  # a retry completes it
     body = json.loads((staff / "r.json").read_text())
@@ -175,7 +216,7 @@ def test_a_ledger_that_cannot_tell_what_is_left_hides_no_answer(staff, monkeypat
     assert "leaks at most" in found.text
     assert "booked" in found.text
     assert "left  " not in found.text
-    assert found.finish()["remaining"] is None
+    assert found.finish() == ""
 
 
 @pytest.mark.parametrize("option", ["--out", "--report", "--sealed-report"])
@@ -201,11 +242,34 @@ def test_trying_a_path_leaves_it_as_it_was(staff):
 
 def test_a_retry_has_nothing_left_to_attack(staff):
     words = ("release", staff / "staff.csv", *MEAN, "--ledger", staff / "l.db", "--cap", "1",
-             "--key", "a", "--audit", "--json", "--sealed-report", staff / "s.html")  # fmt: skip
-    first, again = (json.loads(call(*words)[1]) for _ in range(2))
-    assert (first["audit"] is None, again["audit"] is None) == (False, True)
-    assert again["receipt"] == first["receipt"]
+             "--key", "a", "--audit", "--sealed-report", staff / "s.html")  # fmt: skip
+    first, again = (call(*words)[1] for _ in range(2))
+    assert ("No alarm" in first, "No alarm" in again) == (True, False)
+    assert first.splitlines()[:9] == again.splitlines()[:9]
     assert "Nobody was attacked for this release" in (staff / "s.html").read_text()
+
+
+def test_a_number_on_which_all_worlds_agree_is_named_so(staff):
+    """A ward whose people all have a diagnosis came out as 1.000000, as if it were protected."""
+    sql = "SELECT dept, avg(pay) AS pay, min(1) AS sick FROM staff GROUP BY dept"
+    words = ("release", staff / "staff.csv", "--unit", "id", "--worlds", "8", "--public", "dept",
+             "--method", "auto-pac", "--budget", "0.01", "--out", staff / "r.json")  # fmt: skip
+    code, out, _ = call(*words, "--sql", sql, "--report", staff / "r.html")
+    assert (code, out.count("1  *"), "* a fact of the pool: not protected" in out) == (0, 2, True)
+    body = json.loads((staff / "r.json").read_text())
+    assert [row["sick"] for row in body["answer"]] == [{"value": 1, "fact": FACT}] * 2
+    assert "noise" in body["answer"][0]["pay"]
+    assert json.loads(body["certificate"])["facts"] == ["a: sick", "b: sick"]
+    assert (staff / "r.html").read_text().count(FACT) == 2
+    code, out, _ = call(*words, "--statistic", "quantile(same, 0.5)")
+    assert code == 1
+    text = (staff / "staff.csv").read_text().replace("\n", ",1\n").replace("pay,1", "pay,sick", 1)
+    (staff / "staff.csv").write_text(text)
+    code, out, _ = call(*words, "--statistic", "mean(sick)")  # alone: released, and named so
+    assert (code, "* a fact of the pool: not protected" in out) == (0, True)
+    assert 'promise "person" protects them' in out
+    assert json.loads((staff / "r.json").read_text())["answer"] == [
+        {"answer": {"value": 1.0, "fact": FACT}}]  # fmt: skip
 
 
 def test_groups_of_any_kind_are_shown(staff):
@@ -236,8 +300,8 @@ def test_an_edited_record_is_not_what_the_ledger_says(staff, tmp_path):
     code, out, _ = call("verify", file, "--ledger", books)
     assert (code, "this very record" in out) == (0, True)
     answer = [{"answer": body["answer"][0]["answer"] | {"value": 1e6}}]
-    changes = {"answer": answer, "value": 1e6, "question": "SELECT 1", "remaining": 9.0,
-               "about": {"unit": "id", "units": 9, "worlds": 9}}  # fmt: skip
+    changes = {"answer": answer, "value": 1e6, "question": "SELECT 1", "promise": "none",
+               "about": {"unit": "id", "worlds": 9}}  # fmt: skip
     for name, value in changes.items():
         file.write_text(publish(body | {name: value}, indent=1))  # by accident
         for words in (("verify", file), ("report", file, "--out", tmp_path / "r.html")):
@@ -371,7 +435,8 @@ def test_an_answer_without_numbers_explains_no_intervals():
 def test_a_success_is_promised_to_one_person(staff):
     body = json.loads(call("release", staff / "staff.csv", *MEAN, "--success", "0.6", "--json")[1])
     made = Certificate.from_json(body["certificate"])
-    assert 0.5 < made.worst_unit_success <= 0.6
+    assert made.worst_unit_success == 0.6  # what was requested, not what was reached
+    assert made.requested == {"success": 0.6}
     assert body["meaning"] == wording.before_and_after(made.worst_unit_success)
 
 
@@ -385,5 +450,5 @@ def test_a_report_is_rendered_from_its_record_alone(staff, tmp_path):
     assert (tmp_path / "again.html").read_text() == (tmp_path / "first.html").read_text()
     code, _, err = call("report", record, "--out", tmp_path / "no" / "x.html")
     assert (code, "got 'x.html': No such file" in err) == (1, True)
-    assert "Expected a record of schema rpac-record/1; got 'project.toml' of schema None" in call(
+    assert "Expected a record of schema rpac-record/2; got 'project.toml' of schema None" in call(
         "report", staff / "project.toml")[2]  # fmt: skip

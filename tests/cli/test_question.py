@@ -34,7 +34,7 @@ def test_a_statistic_a_command_and_a_query_become_mechanisms(staff):
     ]:
         ask = asked(staff, **given)
         assert ask.text.startswith(text)
-        assert ask.about == {"unit": "id", "units": 12, "worlds": 8}
+        assert ask.about == {"unit": "id", "worlds": 8}
         assert simulate(ask.source, ask.mechanism).values.shape == (8, 1)
         assert (ask.ledger, ask.left, ask.cap) == (None, None, None)
 

@@ -9,6 +9,7 @@ import pytest
 import rpac
 from rpac.report import plan as planning
 from rpac.report import record as records
+from rpac.report.page import Sealed
 
 PEOPLE = pd.DataFrame({
     "id": np.arange(60),
@@ -27,12 +28,12 @@ def made(tmp_path_factory):
     release = rpac.privatize(query, db.source, 1.0, ledger=ledger, method="auto-pac")
     audit = rpac.audit(release, ["bayes", "membership"], games=2_000)
     plan = planning.plan(release.sealed[0], 1.0, "auto-pac", full=query.full.ravel(), left=2.0)
-    body = records.record(
-        records.said(release),
-        SQL,
-        about={"unit": "id", "units": 60, "worlds": 16},
-        plan=plan.to_dict(),
-        remaining=ledger.remaining,
-        audit=audit,
-    )
-    return SimpleNamespace(release=release, body=body, audit=audit, ledger=ledger)
+    body = records.record(records.said(release), SQL, about={"unit": "id", "worlds": 16})
+    sealed = Sealed(
+        release.certificate, 60, audit.worst_units, plan.to_dict(), records.audit_summary(audit),
+        release.receipt.nats, ledger.remaining,
+    )  # fmt: skip
+    return SimpleNamespace(
+        release=release, body=body, audit=audit, ledger=ledger, sealed=sealed,
+        certificate=rpac.Certificate.from_json(body["certificate"]),
+    )  # fmt: skip

@@ -1,36 +1,40 @@
 """Reports: what is in them, what never is, and how they stand in a real browser."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
+from rpac.certificate.certificate import FACT
 from rpac.report import wording
-from rpac.report.page import figures, first_number, number, render
+from rpac.report.page import Sealed, figures, first_number, number, render
 from tests import browser
 
 
 def test_the_public_report_names_nobody_and_the_sealed_one_does(made):
     certificate = made.release.certificate
-    public = render(made.body, certificate)
-    sealed = render(made.body, certificate, worst=made.audit.worst_units)
-    assert "Who is most exposed" not in public
+    public = render(made.body, made.certificate)
+    sealed = render(made.body, made.certificate, made.sealed)
+    for words in ("Who is most exposed", "Between attack", "nats remain", "Noise against budget",
+                  "60 in", "nats were charged"):  # fmt: skip
+        assert (words in public, words in sealed) == (False, True), words
     assert "Sealed: for the owner" in sealed
-    assert "Who is most exposed" in sealed
     rates = [float(text) for text in re.findall(r"<td>([0-9.]+) %</td>", sealed)]
     assert rates == sorted(rates, reverse=True)
     assert len(rates) == len(made.audit.worst_units) > 1
     (certified,) = re.findall(r"([\d.]+) % that is certified", sealed)
     assert 0 <= float(certified) - 100 * certificate.worst_unit_success < 0.1  # rounded up
-    for words in ("What is protected", "Not protected", "How to verify", "nats remain",
-                  "Noise against budget", "a&lt;b"):  # fmt: skip
+    for words in ("What is protected", "Not protected", "How to verify", "a&lt;b",
+                  "Promise: sample", "public by declaration"):  # fmt: skip
         assert words in public
+    assert public.index("Promise: sample") < public.index("The answer")
     assert "a<b" not in public
     assert not re.search(r"(src|href)=.(?!data:,)", public)
 
 
 def test_the_report_holds_every_figure_of_the_record(made):
-    page = render(made.body, made.release.certificate)
+    page = render(made.body, made.certificate)
     for row in made.body["answer"]:
         for name in ("pay", "n"):
             cell = row[name]
@@ -38,27 +42,42 @@ def test_the_report_holds_every_figure_of_the_record(made):
             for kind, label in (("noise", "noise"), ("sampling", "with sampling")):
                 low, high = map(number, cell[kind])
                 assert f"{label}: {low} to {high}<" in page
-    for label, text in made.release.certificate.figures():
-        assert f'<th scope="row">{label}</th>' in page
-        assert text in page.replace("&lt;", "<")
+    whole = render(made.body, made.certificate, made.sealed)
+    for shown, certificate in ((page, made.certificate), (whole, made.release.certificate)):
+        for label, text in certificate.figures():
+            assert f'<th scope="row">{label}</th>' in shown
+            assert text in shown.replace("&lt;", "<")
+        assert wording.character(certificate.bound) in shown
     for limit, text in wording.GUIDE:
-        assert f"<td>up to {limit:g}</td><td>{text}</td>" in page
+        assert f"<td>up to {limit:g}</td><td>{text}</td>" in whole
     receipt = made.release.receipt
     assert f"entry {receipt.seq} of ledger <code>{receipt.ledger[:8]}</code>" in page
-    assert f"{receipt.nats:.6g} nats were charged to dataset\n  staff." in page
-    assert wording.meaning(made.release.certificate) in page
-    assert wording.character(made.release.certificate.bound) in page
+    assert f"{receipt.nats:.6g} nats were charged to dataset\n  staff." in whole
+    assert "It was charged to dataset\n  staff." in page
+    assert wording.meaning(made.certificate) in page
 
 
 def test_a_report_without_plan_audit_or_ledger(made):
-    bare = made.body | {"plan": None, "audit": None, "receipt": None, "remaining": None}
-    page = render(bare, made.release.certificate)
+    bare = made.body | {"receipt": None}
+    page = render(bare, made.certificate)
     assert "No ledger: spending was not recorded" in page
-    assert "No attack was run for this report" in page
-    assert "Noise against budget" not in page
     assert "--ledger" not in page
-    assert page.count("<svg") == 2
-    assert "Nobody was attacked" in render(bare, made.release.certificate, worst=[])
+    assert page.count("<svg") == 1
+    empty = Sealed(made.release.certificate, 60, [])
+    sealed = render(bare, made.certificate, empty)
+    assert "Nobody was attacked" in sealed
+    assert "No attack was run for this report" in sealed
+    assert "Noise against budget" not in sealed
+    assert sealed.count("<svg") == 2
+
+
+def test_a_fact_of_the_pool_is_named_beside_the_number(made):
+    row = {"dept": "lab", "sick": {"value": 1, "fact": FACT}}
+    certificate = replace(made.certificate, facts=("lab: sick",))
+    page = render(made.body | {"answer": [row]}, certificate)
+    assert f'<span class="soft fact">{FACT}</span>' in page
+    assert "lab: sick: the same in every world" in page
+    assert page.count("<svg") == 0  # it has no interval to draw
 
 
 def test_what_people_wrote_is_never_markup(made):
@@ -70,7 +89,7 @@ def test_what_people_wrote_is_never_markup(made):
         "receipt": made.body["receipt"] | {"dataset": hostile},
     }
     worst = [{"unit": hostile, "success": 0.6, "low": 0.5, "high": 0.7}]
-    page = render(body, made.release.certificate, worst=worst)
+    page = render(body, made.certificate, replace(made.sealed, worst=worst))
     assert "<script" not in page
     assert page.count("&lt;script&gt;") >= 6
 
@@ -95,7 +114,7 @@ def test_tags_are_closed_and_headings_are_named(made):
             assert self.stack.pop() == tag
 
     tags = Tags()
-    tags.feed(render(made.body, made.release.certificate, worst=made.audit.worst_units))
+    tags.feed(render(made.body, made.certificate, made.sealed))
     assert tags.stack == []
     assert len(tags.ids) == len(set(tags.ids))
     assert set(tags.named) <= set(tags.ids)
@@ -109,8 +128,9 @@ def test_the_first_column_of_numbers_is_drawn():
 
 
 def test_a_label_has_no_intervals_to_draw(made):
-    body = {"answer": [{"answer": "yes"}], "plan": None, "audit": None}
-    drawn = figures(body, made.release.certificate)
+    body = {"answer": [{"answer": "yes"}]}
+    assert figures(body, None) == {"intervals": ""}
+    drawn = figures(body, Sealed(made.release.certificate, 60, []))
     assert set(drawn) == {"sandwich", "noise", "intervals"}
     assert (drawn["noise"], drawn["intervals"]) == ("", "")
     assert drawn["sandwich"].startswith('<svg id="sandwich"')
@@ -129,7 +149,7 @@ def test_numbers_are_for_people(value, shown):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_report_in_a_real_browser(made, tmp_path, dark):
     page = tmp_path / "report.html"
-    page.write_text(render(made.body, made.release.certificate, worst=made.audit.worst_units))
+    page.write_text(render(made.body, made.certificate, made.sealed))
     with browser.chromium(tmp_path / "profile", dark=dark) as driver:
         driver.get(page.as_uri())
         for width in (1280, 390):

@@ -40,9 +40,9 @@ def test_errors_are_those_of_noise_and_of_sampling_against_the_whole_table():
 
 def test_numbers_are_named():
     groups = rpac.simulate(SOURCE, lambda t: {"a": t.x.mean(), "b": t.x.max()})
-    assert planning.names(groups) == ["a", "b"]
-    assert planning.names(rpac.Outputs([1.0, 2.0])) == ["answer"]
-    assert planning.names(rpac.Outputs(np.eye(3))) == ["number 1", "number 2", "number 3"]
+    assert groups.names == ["a", "b"]
+    assert rpac.Outputs([1.0, 2.0]).names == ["answer"]
+    assert rpac.Outputs(np.eye(3)).names == ["number 1", "number 2", "number 3"]
     labels = rpac.simulate(SOURCE, lambda t: "high" if t.x.mean() > PEOPLE.x.mean() else "low")
     made = planning.plan(labels, 0.1)
     assert made.curve == []
@@ -127,7 +127,7 @@ def test_a_query_knows_its_answer_on_the_whole_table():
     db = rpac.Database({"people": PEOPLE}, "id", worlds=8)
     query = db.query("SELECT sum(x) AS total, count(*) AS n FROM people")
     outputs = rpac.simulate(db.source, query)
-    assert planning.names(outputs) == ["total", "n"]
+    assert outputs.names == ["total", "n"]
     full = planning.full_answer(db.source, query)
     assert full == pytest.approx([PEOPLE.x.sum(), 40])
     made = planning.plan(outputs, 0.2, "auto-pac", full=full)

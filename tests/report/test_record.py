@@ -14,11 +14,12 @@ import pytest
 
 import rpac
 from rpac._base.sealed import publish
+from rpac.certificate.certificate import FACT
 from rpac.report import record as records
 from rpac.report import wording
 
 NOISE = rpac.LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25])
-ABOUT = {"unit": "rows", "units": 2, "worlds": 2}
+ABOUT = {"unit": "rows", "worlds": 2}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,8 @@ def test_a_record_holds_all_that_is_public_and_comes_back(made, tmp_path):
     records.save(made.body, tmp_path / "record.json")
     again, certificate = records.load(tmp_path / "record.json")
     assert again == json.loads(json.dumps(made.body))
-    assert certificate == made.release.certificate
+    assert certificate == made.certificate
+    assert made.release.certificate.published() == certificate
     text = (tmp_path / "record.json").read_text()
     assert str(tmp_path) not in text
     assert text == publish(made.body, indent=1) + "\n"
@@ -41,13 +43,15 @@ def test_a_record_holds_all_that_is_public_and_comes_back(made, tmp_path):
 
 
 def test_the_parts_of_a_record_and_their_order(made, small):
-    parts = "schema question about meaning answer value certificate receipt remaining plan audit"
-    assert list(made.body) == list(small) == [*parts.split(), "sha256"]
-    assert (small["receipt"], small["remaining"], small["plan"], small["audit"]) == (None,) * 4
+    parts = "schema promise question about meaning answer value certificate receipt sha256"
+    assert list(made.body) == list(small) == parts.split()
+    assert small["receipt"] is None
+    assert made.body["promise"] == {"name": "sample", "pool": records.POOL}
     assert small["answer"] == [{"answer": 1}]
     assert small["meaning"] == wording.any_guess(made_of(small).bound)
-    assert made.body["receipt"]["hash"] == made.release.receipt.hash
-    assert made.body["receipt"]["answer"] is None  # the answer stands once, with its intervals
+    receipt = made.release.receipt  # where it is booked, not what was charged
+    assert made.body["receipt"] == {
+        "ledger": receipt.ledger, "seq": receipt.seq, "hash": receipt.hash, "dataset": "staff"}  # fmt: skip
     assert made.body["value"][0].keys() == {"dept", "pay", "n"}
 
 
@@ -93,7 +97,7 @@ def test_a_forged_record_needs_more_than_a_hash_that_fits(small, tmp_path):
         forged(meaning="Nobody learns anything.")
     with pytest.raises(rpac.CertificateError, match="Expected an unaltered certificate"):
         forged(certificate=small["certificate"].replace("proved", "proven"))
-    for name in ("question", "about", "meaning", "answer", "value", "certificate", "receipt"):
+    for name in ("promise", "question", "about", "meaning", "answer", "value", "certificate", "receipt"):
         body = {key: part for key, part in small.items() if key != name}
         file.write_text(publish(body | {"sha256": records.content_hash(body)}))
         with pytest.raises(rpac.CertificateError, match="which was changed"):
@@ -107,12 +111,12 @@ def test_a_forged_record_needs_more_than_a_hash_that_fits(small, tmp_path):
 @pytest.mark.parametrize(
     ("text", "schema"),
     [("", "None"), ("[1]", "None"), ("{}", "None"), ("id,pay\n1,2", "None"), ("[" * 10_000, "None"),
-     ('{"schema": "rpac-record/2"}', "'rpac-record/2'"), ('{"schema": 7}', "7"),
+     ('{"schema": "rpac-record/1"}', "'rpac-record/1'"), ('{"schema": 7}', "7"),
      ('{"schema": "' + "x" * 99 + '"}', f"'{'x' * 16}'")],
 )  # fmt: skip
 def test_what_is_no_record_is_told_by_its_schema(text, schema, tmp_path):
     (tmp_path / "x.json").write_text(text)
-    expected = f"Expected a record of schema rpac-record/1; got 'x.json' of schema {schema}. Write"
+    expected = f"Expected a record of schema rpac-record/2; got 'x.json' of schema {schema}. Write"
     with pytest.raises(rpac.CertificateError, match=re.escape(expected)):
         records.load(tmp_path / "x.json")
 
@@ -176,6 +180,9 @@ def test_only_what_moves_has_intervals(made):
         {"": "a", "x": {"value": 2.0, "noise": [1.0, 4.0], "sampling": None}},
         {"": "b", "x": 3.0},
     ]
+    facts = ({"a": 2.0, "b": -4.0}, {"a": 2.0, "b": 4.0})
+    fact = rpac.Release(value, certificate, facts=facts)
+    assert records.answer_rows(fact, "x")[1] == {"": "b", "x": {"value": 3.0, "fact": FACT}}
     assert records.answer_rows(rpac.Release("yes", certificate), "x") == [{"x": "yes"}]
 
 

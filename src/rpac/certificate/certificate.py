@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, final
 
 from rpac._base.checks import in_range, refuse
@@ -15,15 +16,27 @@ from rpac._base.types import Json
 from rpac.advantage import nats_to_success
 from rpac.errors import CertificateError
 
-SCHEMA = "rpac-certificate/2"
+SCHEMA = "rpac-certificate/3"
 ADVERSARY = (
     "knows every world, the mechanism, the noise law and all earlier releases; "
     "computationally unbounded"
 )
+PROMISES = MappingProxyType({
+    "sample": "which world was drawn, from a pool that is public by declaration",
+})  # fmt: skip
+"""What each promise protects, in words."""
+FACT = "a fact of the pool: not protected"
+"""What is said beside a number on which all worlds agree."""
+FACTS = (
+    "the same in every world, so facts of the pool: released as they are, and not protected. "
+    'The promise "person" protects them'
+)
+"""What that means."""
 NOT_COVERED = (
-    "anything true of every world, such as membership in the public pool, and the noise level",
+    "the pool: who is in it, and anything true of every world, such as numbers on which all worlds "
+    "agree, the noise level and the error bars. It was declared public",
     "success against somebody who already knows part of the drawn world (their prior is higher)",
-    "rare large disclosures: the bound is an average; see the information-density quantiles",
+    "rare large disclosures: the bound is an average; the owner's certificate has quantiles",
     "a hostile mechanism that talks to the outside",
 )
 
@@ -45,7 +58,15 @@ class Certificate:
         density_quantiles: Estimated quantiles (0.5, 0.99, 0.999) of the information density;
             empty if nothing was drawn (`draws=0`).
         worst_unit_success: For half-samples: no attack tells the membership of any unit more
-            often than this; None where it does not apply or was not computed.
+            often than this; None where it does not apply or was not computed. It is what was
+            achieved, for the owner's eyes; what is written (`to_json`, `save`) says what was
+            requested, or nothing.
+        promise: "sample": what is protected is which world was drawn; the pool is public by
+            declaration.
+        requested: The budget it was held against: {"nats": ...}, or {"success": ...} on every
+            unit; empty without one.
+        facts: Names of the numbers on which all worlds agree. They are facts of the pool, released
+            as they are: no noise protects them.
 
     Guarantees:
         If `charged`, a release of this law leaks at most `bound` nats about `secret` to an
@@ -53,6 +74,7 @@ class Certificate:
         draws (1 if `grade` is "proved").
     """
 
+    promise: Literal["sample"] = "sample"
     secret: str
     prior: str
     bound: float
@@ -67,17 +89,19 @@ class Certificate:
     noise: Json
     outputs: Json
     attempt: int = 1
+    requested: dict[str, float] = field(default_factory=dict)
+    facts: tuple[str, ...] = ()
     adversary: str = ADVERSARY
     not_covered: tuple[str, ...] = NOT_COVERED
     schema: str = SCHEMA
 
     @property
     def statement(self) -> str:
-        """The first line: secret, prior, adversary, bound, and what is not covered."""
+        """The first line: promise, secret, prior, adversary, bound, and what is not covered."""
         how = "proved" if self.grade == "proved" else f"with confidence {self.confidence:.9g}"
         figure = "bound" if self.charged else "planning figure, not of a released law"
         return (
-            f"Secret: {self.secret}. Prior: {self.prior}. Adversary: {self.adversary}. "
+            f"Promise: {self.promise}, {PROMISES[self.promise]}. Secret: {self.secret}. Prior: {self.prior}. Adversary: {self.adversary}. "
             f"Bound: {self.bound:.6g} nats ({figure}, {how}). "
             f"Not covered: {'; '.join(self.not_covered)}."
         )
@@ -91,9 +115,32 @@ class Certificate:
         """Return the highest success of any attack whose blind guess succeeds with `prior`."""
         return float(nats_to_success(self.bound, in_range(prior, "prior", 0.0, 1.0)))
 
+    def published(self) -> Certificate:
+        """Return what goes into a public record: what was requested, not what was achieved.
+
+        A bound of the requested nats is an upper bound still, since the certificate was held
+        against it. Where a success rate was requested the nats are rounded up to two digits.
+        """
+        nats = self.requested.get("nats")
+        return replace(
+            self._unexposed(),
+            bound=float(at_most(self.bound, 2)) if nats is None else nats,
+            lower=0.0,
+            bounds={},
+            density_quantiles={},
+        )
+
+    def _unexposed(self) -> Certificate:
+        """Return the certificate with nothing about persons but what was requested."""
+        return replace(self, worst_unit_success=self.requested.get("success"))
+
     def to_json(self) -> str:
-        """Return the certificate as one line of text, sealed with a SHA-256 of its content."""
-        text = publish(self._body())  # the seal goes in at the end: one pass over the content
+        """Return the certificate as one line of text, sealed with a SHA-256 of its content.
+
+        What it says of persons is what was requested: who is most exposed, and how much, is the
+        owner's to know.
+        """
+        text = publish(self._unexposed()._body())  # the seal goes in at the end: one pass over the content
         return f'{text[:-1]},"sha256":"{sha256(text.encode()).hexdigest()}"}}'
 
     def save(self, path: str | Path) -> None:
@@ -116,9 +163,9 @@ class Certificate:
         try:
             body = json.loads(text)
             made = cls(**{k: v for k, v in body.items() if k in _FIELDS})
-            made = replace(made, not_covered=tuple(made.not_covered))
+            made = replace(made, not_covered=tuple(made.not_covered), facts=tuple(made.facts))
             same = made.schema == SCHEMA and text in (made.to_json(), made._page())
-        except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RecursionError):
             same = False
         if not same:
             raise refuse(
@@ -144,25 +191,31 @@ class Certificate:
         quantiles = self.density_quantiles.items()
         density = ", ".join(f"{100 * float(q):g} % {v:.4g}" for q, v in quantiles)
         found = [
+            ("promise", f"{self.promise}: {PROMISES[self.promise]}"),
             ("secret", self.secret),
             ("prior", self.prior),
             ("adversary", self.adversary),
             ("leaks at most", f"{at_most(self.bound)} nats ({how}; {figure})"),
-            ("leaks at least", f"{self.lower:.6g} nats{with_}"),
+            *([("leaks at least", f"{self.lower:.6g} nats{with_}")] if self.bounds else []),
             ("a yes-or-no guess", f"right 50 % of the time before, at most {guess} % after"),
-            ("information density",
-             f"{density} (estimated quantiles, nats)" if density else "not drawn"),
+            *([("information density", f"{density} (estimated quantiles, nats)")] if density else []),
             ("noise power", f"{self.noise['power']:.6g}"),
         ]  # fmt: skip
+        place = [label for label, _ in found].index("a yes-or-no guess")
         if self.worst_unit_success is not None:
             rate = f"at most {at_most(100 * self.worst_unit_success, 4)} %"
-            found.insert(
-                6, ("membership of one person", f"guessed right 50 % before, {rate} after{with_}")
-            )
+            told = f"guessed right 50 % before, {rate} after{with_}"
+            found.insert(place + 1, ("membership of one person", told))
         if self.residual_entropy is not None:
             rest = f"{self.residual_entropy:.6g} of {self.entropy:.6g} nats"
-            found.insert(5, ("residual entropy", rest))
-        return found
+            found.insert(place, ("residual entropy", rest))
+        return found + ([("not protected", self.facts_in_words)] if self.facts else [])
+
+    @property
+    def facts_in_words(self) -> str:
+        """The numbers on which all worlds agree, with what that means; empty if there are none."""
+        shown = ", ".join(self.facts[:_SHOWN]) + (" ..." if len(self.facts) > _SHOWN else "")
+        return f"{shown}: {FACTS}" if shown else ""
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the figures, and what they do not cover."""
@@ -176,4 +229,5 @@ class Certificate:
         return lines_html("rpac certificate", self.lines())
 
 
+_SHOWN = 12
 _FIELDS = tuple(f.name for f in fields(Certificate))

@@ -70,7 +70,10 @@ def issue(
     else:
         evidence = _open_evidence(outputs, law, delta, attempts)
     worst = worst_unit(outputs, noise, delta, draws, asked=on_a_person(outputs, limit))
-    made = _written(outputs, noise, evidence, confidence, worst=worst, attempt=k)
+    made = _written(
+        outputs, noise, evidence, confidence, worst=worst, attempt=k,
+        requested=_requested(outputs, limit),
+    )  # fmt: skip
     if limit is not None:
         _hold_against(outputs, made, limit)
     return made
@@ -115,6 +118,7 @@ def _written(
     *,
     worst: float | None,
     attempt: int,
+    requested: dict[str, float],
 ) -> Certificate:
     """Return the certificate of some evidence: the least bound, and all that goes with it."""
     bounds = evidence.proved | evidence.statistical
@@ -135,7 +139,24 @@ def _written(
         noise=described(outputs, noise),
         outputs=outputs.describe(),
         attempt=attempt,
+        requested=requested,
+        facts=facts(outputs),
     )
+
+
+def _requested(outputs: Outputs, limit: Budget | None) -> dict[str, float]:
+    """Return what was asked for: nats, or success on every unit."""
+    if limit is None:
+        return {}
+    if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
+        return {"success": float(limit.rate)}
+    return {"nats": limit.nats(outputs.entropy)}
+
+
+def facts(outputs: Outputs) -> tuple[str, ...]:
+    """Return the names of the numbers on which all worlds agree."""
+    named = zip(outputs.names, outputs.constant, strict=True)
+    return tuple(name for name, same in named if same)
 
 
 def described(outputs: Outputs, noise: Law) -> Json:

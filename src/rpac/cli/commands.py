@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from rpac._base.text import aligned, at_most, columns
 from rpac._base.types import Json
 from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
-from rpac.certificate.certificate import Certificate
+from rpac.certificate.certificate import FACT, FACTS, PROMISES, Certificate
 from rpac.cli.options import (
     Accounting,
     Attacking,
@@ -35,8 +36,12 @@ from rpac.release.answer import Release
 from rpac.report import plan as planning
 from rpac.report import record as records
 from rpac.report import wording
-from rpac.report.page import render
+from rpac.report.page import Sealed, render
 from rpac.worlds.run import simulate
+
+
+QUICK = ("bayes", "membership")
+"""Attacks that a sealed report always has: what is reached, and who is most exposed."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +52,13 @@ class Result:
         text: For people.
         body: For programs: plain data.
         code: The exit code.
-        finish: What is left to do once the text is shown; returns the body, complete.
+        finish: What is left to do once the text is shown; returns more text, if there is any.
     """
 
     text: str
     body: Any
     code: int = 0
-    finish: Callable[[], Any] | None = None
+    finish: Callable[[], str] | None = None
 
 
 def plan(given: Question) -> Result:
@@ -62,7 +67,8 @@ def plan(given: Question) -> Result:
     made = _planned(ask)
     lines = [
         f"question   {ask.text}",
-        f"secret     which half of {ask.about['units']} {ask.unit} is in the sample",
+        f"promise    sample: {PROMISES['sample']}",
+        f"secret     which half of {ask.source.units.size} {ask.unit} is in the sample",
         f"price      at most {at_most(made.nats)} nats: {wording.character(made.nats)}",
         f"meaning    {made.meaning}",
         "",
@@ -104,46 +110,77 @@ def _left(remaining: tuple[float, float] | None) -> list[str]:
 
 
 def release(given: Releasing) -> Result:
-    """Release one answer; its record and reports are written once it has been shown."""
+    """Release one answer. Its record is written before it is shown, reports after that."""
     for file in _files(given):
         _writable(file, "Nothing was charged.")
     ask = prepare(given, ledger="any")
     made = privatize(
         ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
     )
-    told, left = records.said(made), _now_left(ask)
-    lines = made.certificate.lines()
+    told = records.said(made)
+    body, failed = _recorded(told, given, ask)
+    left = _now_left(ask)
+    lines = made.certificate.published().lines()
     if made.receipt is not None:
-        lines.append(("booked", str(made.receipt)))
+        lines.append(("booked", made.receipt.place))
     if left is not None:
         lines.append(("left", f"{left:.6g} nats"))
     text = [_answer_text(told["answer"]), "", told["meaning"], "", aligned(lines)]
     if made.receipt is None:
         text.append("no ledger: spending was not recorded")
-    return Result(
-        "\n".join(text),
-        {"question": ask.text} | told | {"remaining": left},
-        finish=lambda: _finish(given, ask, made, told, left),
-    )
+
+    def finish() -> str:
+        if failed is not None:
+            raise failed
+        return _reported(given, ask, made, body, left)
+
+    return Result("\n".join(text), body, finish=finish)
 
 
-def _finish(given: Releasing, ask: Ask, made: Release, told: Json, left: float | None) -> Json:
-    """Complete the record of a release, seal it in the ledger, write what was asked for."""
-    found = _attacked(made) if given.audit or given.sealed_report else None
-    planned = _planned(ask, made).to_dict() if _files(given) else None
-    body = records.record(
-        told, ask.text, about=ask.about, plan=planned, remaining=left, audit=found
-    )
-    if ask.ledger is not None:
-        records.seal(body, ask.ledger)
-    if given.out:
-        records.save(body, given.out)
+def _recorded(told: Json, given: Releasing, ask: Ask) -> tuple[Json, BaseException | None]:
+    """Write the record, and its hash in the ledger: as soon as the charge is, before all else.
+
+    Returns:
+        The record, or what the release says by itself; and what failed, to be told after the
+        answer, which is paid for.
+    """
+    try:
+        body = records.record(told, ask.text, about=ask.about)
+        if given.out:
+            records.save(body, given.out)
+        if ask.ledger is not None:
+            records.seal(body, ask.ledger)
+    except (Exception, KeyboardInterrupt) as error:
+        return {"question": ask.text} | told, error
+    return body, None
+
+
+def _reported(given: Releasing, ask: Ask, made: Release, body: Json, left: float | None) -> str:
+    """Write the reports that were asked for, and attack the release; the record is safe by now."""
     if given.report:
-        _write(given.report, render(body, made.certificate))
+        _write(given.report, render(body, Certificate.from_json(body["certificate"])))
+    if not (given.sealed_report or given.audit) or made.sealed is None:
+        found = None  # a retry has no sealed part left to attack
+    else:
+        found = attack(made, None if given.audit else QUICK)
     if given.sealed_report:
-        worst = [] if found is None else ask.named(found.worst_units)
-        _write(given.sealed_report, render(body, made.certificate, worst=worst))
-    return body
+        sealed = _sealed(ask, made, found, left)
+        _write_sealed(given.sealed_report, render(body, sealed.certificate, sealed))
+    return found.verdict if found is not None and given.audit else ""
+
+
+def _sealed(ask: Ask, made: Release, found: Audit | None, left: float | None) -> Sealed:
+    """Return what only the owner may see: exposure, plan, audit, what was charged."""
+    receipt = made.receipt
+    return Sealed(
+        made.certificate,
+        int(ask.source.units.size),
+        [] if found is None else ask.named(found.worst_units),
+        _planned(ask, made).to_dict(),
+        None if found is None else records.audit_summary(found),
+        None if receipt is None else receipt.nats,
+        left,
+    )
 
 
 def _files(given: Releasing) -> list[Path]:
@@ -167,6 +204,15 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
+def _write_sealed(file: Path, text: str) -> None:
+    """Write a file for its owner's eyes: nobody else may read it, at no moment."""
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.fchmod(opened, 0o600)  # an older file keeps its mode otherwise
+    os.ftruncate(opened, 0)
+    with os.fdopen(opened, "w", encoding="utf-8") as page:
+        page.write(text)
+
+
 def _now_left(ask: Ask) -> float | None:
     """Return what is left; None where the ledger does not say: the answer is shown all the same."""
     try:
@@ -175,16 +221,14 @@ def _now_left(ask: Ask) -> float | None:
         return None
 
 
-def _attacked(made: Release) -> Audit | None:
-    """Attack a fresh release; a retry has no sealed part left to attack."""
-    return None if made.sealed is None else attack(made)
-
-
 def _answer_text(rows: list[Json]) -> str:
     """Return the answer as a table: beside each number its two intervals, named below."""
     head = [name or "key" for name in rows[0]]
     table = columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
-    if not any(isinstance(cell, dict) for row in rows for cell in row.values()):
+    cells = [cell for row in rows for cell in row.values() if isinstance(cell, dict)]
+    if any("fact" in cell for cell in cells):
+        table += f"\n\n* {FACT}; {FACTS}"
+    if not any("noise" in cell for cell in cells):
         return table
     return (
         f"{table}\n\n"
@@ -196,6 +240,8 @@ def _answer_text(rows: list[Json]) -> str:
 def _cell(cell: Any) -> str:
     if not isinstance(cell, dict):
         return str(cell)
+    if "fact" in cell:
+        return f"{_number(cell['value'])}  *"
     noise, sampling = (", ".join(map(_number, cell[name])) for name in ("noise", "sampling"))
     return f"{_number(cell['value'])}  [{noise}]  ({sampling})"
 

@@ -70,9 +70,11 @@ class Releasing(Question):
     report: Annotated[Path | None, typer.Option(help="Write the report (HTML).")] = None
     sealed_report: Annotated[
         Path | None,
-        typer.Option(help="Write the owner's report, which names who is most exposed."),
+        typer.Option(help="Write the owner's report, mode 0600: exposure, plan, attacks."),
     ] = None
-    audit: Annotated[bool, typer.Option(help="Attack the release, for the report.")] = False
+    audit: Annotated[
+        bool, typer.Option(help="Run all attacks for the sealed report, not the quick ones.")
+    ] = False
 
 
 @dataclass

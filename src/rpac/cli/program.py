@@ -87,21 +87,20 @@ for _name, _record, _purpose in COMMANDS:
 
 def _show(result: Result, *, as_json: bool) -> int:
     """Print what a command found, for people or for programs; then do what is left of it."""
-    body, code = result.body, result.code
-    if not as_json:
-        print(result.text, flush=True)
+    from rpac._base.sealed import publish
+
+    code, more = result.code, ""
+    print(publish(result.body, indent=1) if as_json else result.text, flush=True)
     if result.finish is not None:
         try:
-            body = result.finish()
+            more = result.finish()
         except (Exception, KeyboardInterrupt) as error:  # the answer is paid for: it is shown
             reason = str(error) if isinstance(error, RpacError) else _reason(error)
             text = f"The answer stands, but its record and reports are not complete: {reason}"
             print(text.rstrip("."), "- with the same --key a retry is free.", file=sys.stderr)
             code = 1
-    if as_json:
-        from rpac._base.sealed import publish
-
-        print(publish(body, indent=1))
+    if more and not as_json:
+        print(f"\n{more}", flush=True)
     return code
 
 

@@ -40,11 +40,7 @@ class Ask:
     @property
     def about(self) -> Json:
         """What a record says of the data: nothing of their content."""
-        return {
-            "unit": self.unit,
-            "units": int(self.source.units.size),
-            "worlds": len(self.source.masks),
-        }
+        return {"unit": self.unit, "worlds": self.source.size}
 
     def named(self, worst: list[Json]) -> list[Json]:
         """Return exposed units under their own names; sealed."""

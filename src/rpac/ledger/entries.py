@@ -84,8 +84,13 @@ class Receipt:
         """The charge in nats."""
         return self.nano / NANO
 
+    @property
+    def place(self) -> str:
+        """Where the charge is written, in words; not how much it is."""
+        return f"entry {self.seq} of ledger {self.ledger[:8]}"
+
     def __str__(self) -> str:
-        return f"entry {self.seq} of ledger {self.ledger[:8]}: {nats_text(self.nano)} nats"
+        return f"{self.place}: {nats_text(self.nano)} nats"
 
 
 @final

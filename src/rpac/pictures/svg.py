@@ -147,7 +147,8 @@ def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
 
 
 def _drawable(cell: Any) -> bool:
-    parts = [cell["value"], *(cell["noise"] or ["-"])] if isinstance(cell, dict) else ["-"]
+    known = isinstance(cell, dict) and cell.get("noise")
+    parts = [cell["value"], *cell["noise"]] if known else ["-"]
     return all(isinstance(part, int | float) for part in parts)
 
 

@@ -40,6 +40,8 @@ class Release:
             world, without noise, in 95 % of releases. None for labels.
         sampling_interval: The same for the mean answer over all worlds: noise, and which world
             was drawn, together.
+        facts: (low, high), each in the form of `value`: they differ exactly in the numbers on
+            which all worlds agree. None where there are none. See `certificate.facts`.
         sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
     """
 
@@ -48,6 +50,7 @@ class Release:
     receipt: Receipt | None = None
     noise_interval: tuple[Any, Any] | None = None
     sampling_interval: tuple[Any, Any] | None = None
+    facts: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     sealed: tuple[Outputs, Releasable] | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> Any:
@@ -61,10 +64,13 @@ class Release:
         for name, pair in zip(names, (self.noise_interval, self.sampling_interval), strict=True):
             if pair is not None:
                 found.append((name, f"{pair[0]} to {pair[1]} (95 %)"))
+        if self.certificate.facts:
+            found.append(("not protected", self.certificate.facts_in_words))
         return found + ([] if self.receipt is None else [("booked", str(self.receipt))])
 
     def __str__(self) -> str:
-        return aligned(self.lines() + self.certificate.lines())
+        told = self.lines()
+        return aligned(told + [line for line in self.certificate.lines() if line not in told])
 
     def _repr_html_(self) -> str:
         lines = "<br>".join(
@@ -106,7 +112,23 @@ def shown(
     numbers = np.asarray(kept["numbers"])
     made = Certificate(**kept["certificate"]) if made is None else made
     sealed = None if law is None else (outputs, law)
-    return Release(outputs.rebuild(numbers), made, receipt, *_intervals(outputs, kept), sealed)
+    return Release(
+        outputs.rebuild(numbers), made, receipt, *_intervals(outputs, kept),
+        _facts(outputs, numbers), sealed,
+    )  # fmt: skip
+
+
+def _facts(outputs: Outputs, numbers: Floats) -> tuple[Any, Any] | None:
+    """Return two answers that differ exactly where all worlds agree; None if they agree nowhere.
+
+    Answers have many forms, with names beside numbers and rows in any order: what moves when these
+    numbers move is what they have become.
+    """
+    if outputs.kind == "label" or not outputs.constant.any():
+        return None
+    scale = np.abs(outputs.scale)
+    moved = np.where(outputs.constant, (1.0 + np.abs(numbers) * scale) / scale, 0.0)
+    return _around(outputs, numbers, moved, numbers)
 
 
 def _intervals(outputs: Outputs, kept: Json) -> tuple[Any, Any]:

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rpac._base.text import at_most
 from rpac._base.types import Json
-from rpac.certificate.certificate import Certificate
+from rpac.certificate.certificate import PROMISES, Certificate
 from rpac.pictures import svg
 from rpac.report import wording
 
 
-def render(body: Json, certificate: Certificate, worst: list[Json] | None = None) -> str:
+@final
+@dataclass(frozen=True)
+class Sealed:
+    """What only the owner of the data may see of a release.
+
+    Attributes:
+        certificate: The whole certificate, with what was achieved.
+        units: Number of units in the pool.
+        worst: The most exposed units, by name.
+        plan: From `Plan.to_dict`.
+        audit: From `audit_summary`; None if nothing was attacked.
+        charged: Nats that were charged; None without a ledger.
+        remaining: Nats left in the ledger; None without one.
+    """
+
+    certificate: Certificate
+    units: int
+    worst: list[Json]
+    plan: Json | None = None
+    audit: Json | None = None
+    charged: float | None = None
+    remaining: float | None = None
+
+
+def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -> str:
     """Return the report as HTML.
 
     Args:
         body: The record of a release.
-        certificate: Its certificate.
-        worst: For the owner's sealed version: the most exposed units. None: the public version,
-            which names nobody.
+        certificate: Its certificate, as the record has it.
+        sealed: For the owner's version. None: the public version, which says what was requested,
+            and of nobody in particular.
     """
     pages = Environment(
         loader=PackageLoader("rpac", "report"),
@@ -30,33 +55,39 @@ def render(body: Json, certificate: Certificate, worst: list[Json] | None = None
         lstrip_blocks=True,
     )
     pages.filters |= {"number": number, "at_most": at_most}
+    shown = certificate if sealed is None else sealed.certificate
+    worst = [] if sealed is None else sorted(sealed.worst, key=lambda row: -row["success"])
     return pages.get_template("report.html.j2").render(
         record=body,
-        certificate=certificate,
-        lines=certificate.figures(),
+        certificate=shown,
+        sealed=sealed,
+        lines=shown.figures(),
         columns=list(body["answer"][0]) if body["answer"] else [],
-        figures=figures(body, certificate),
-        worst=None if worst is None else sorted(worst, key=lambda row: -row["success"]),
-        character=wording.character(certificate.bound),
+        figures=figures(body, sealed),
+        worst=worst,
+        promise=PROMISES[shown.promise],
+        character=wording.character(shown.bound),
         guide=wording.GUIDE,
     )
 
 
-def figures(body: Json, certificate: Certificate) -> dict[str, str]:
-    """Return the drawings of a record as SVG, by name; empty where there is nothing to draw."""
-    audit, plan = body.get("audit"), body.get("plan")
+def figures(body: Json, sealed: Sealed | None) -> dict[str, str]:
+    """Return the drawings of a report as SVG, by name; empty where there is nothing to draw."""
     column = first_number(body["answer"])
-    return {
+    found = {"intervals": "" if column is None else svg.intervals(body["answer"], column)}
+    if sealed is None:
+        return found
+    made, plan, audit = sealed.certificate, sealed.plan, sealed.audit
+    return found | {
         "sandwich": svg.sandwich(
-            certificate.lower,
-            certificate.bound,
-            budget=plan["nats"] if plan else None,
+            made.lower,
+            made.bound,
+            budget=made.requested.get("nats"),
             attack=audit["lower"] if audit else None,
         ),
         "noise": (
             svg.noise_against_budget(plan["curve"], plan["nats"], plan["chosen"]) if plan else ""
         ),
-        "intervals": "" if column is None else svg.intervals(body["answer"], column),
     }
 
 
@@ -64,8 +95,12 @@ def first_number(rows: list[Json]) -> str | None:
     """Return the first column that holds a number with its intervals; None if there is none."""
     names = rows[0] if rows else ()
     return next(
-        (name for name in names if any(isinstance(row.get(name), dict) for row in rows)), None
+        (name for name in names if any("noise" in _parts(row.get(name)) for row in rows)), None
     )
+
+
+def _parts(cell: Any) -> Json:
+    return cell if isinstance(cell, dict) else {}
 
 
 def number(value: Any) -> str:

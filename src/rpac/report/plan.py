@@ -109,18 +109,8 @@ def _numbers(outputs: Outputs, noise: Law, full: Any) -> list[Json]:
     added = np.sqrt(np.diag(noise.cov)) * np.abs(scale)
     return [
         {"number": name, "noise": float(a), "sampling": float(s)}
-        for name, a, s in zip(names(outputs), added, sampling, strict=True)
+        for name, a, s in zip(outputs.names, added, sampling, strict=True)
     ]
-
-
-def names(outputs: Outputs) -> list[str]:
-    """Return the names of all numbers of an answer."""
-    form = outputs.form
-    if form is not None and len(form.labels) == outputs.dim:
-        return list(form.labels)
-    if form is not None and form.name in {"dict", "series"}:
-        return [str(key) for key in form.layout]
-    return ["answer"] if outputs.dim == 1 else [f"number {i + 1}" for i in range(outputs.dim)]
 
 
 def noise_curve(outputs: Outputs) -> list[tuple[float, float]]:

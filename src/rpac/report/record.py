@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from dataclasses import asdict
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
@@ -17,14 +16,18 @@ from rpac._base.checks import refuse
 from rpac._base.sealed import publish
 from rpac._base.types import Json
 from rpac.attack.auditing import Audit
-from rpac.certificate.certificate import Certificate
+from rpac.certificate.certificate import FACT, Certificate
 from rpac.errors import CertificateError, LedgerError, RpacError
 from rpac.ledger.ledger import Ledger
 from rpac.release.answer import Release, unusual
 from rpac.report import wording
 from rpac.worlds import tables
 
-SCHEMA = "rpac-record/1"
+SCHEMA = "rpac-record/2"
+POOL = "public by declaration: error bars, noise level and what all worlds agree on are facts of it"
+"""What a record says of the pool under the promise *sample*."""
+_RECEIPT = ("ledger", "seq", "hash", "dataset")
+"""What is public of a receipt: where it is, not what was charged."""
 
 
 def plain(value: Any) -> Any:
@@ -67,8 +70,11 @@ def rows_of(value: Any, name: str) -> list[Json]:
 
 
 def answer_rows(release: Release, name: str) -> list[Json]:
-    """Return the answer row by row; each number with its two 95 % intervals, low and high."""
-    pairs = [release.noise_interval, release.sampling_interval]
+    """Return the answer row by row; each number with its two 95 % intervals, low and high.
+
+    A number on which all worlds agree is named a fact of the pool instead.
+    """
+    pairs = [release.noise_interval, release.sampling_interval, release.facts]
     sides = [[rows_of(side, name) for side in pair] if pair else None for pair in pairs]
     found = []
     for i, row in enumerate(rows_of(release.value, name)):
@@ -77,48 +83,45 @@ def answer_rows(release: Release, name: str) -> list[Json]:
             ends = [
                 [side[i][column] for side in both] if both is not None else None for both in sides
             ]
-            moved = any(end is not None and end[0] != end[1] for end in ends)
-            cells[column] = (
-                {"value": value, "noise": ends[0], "sampling": ends[1]} if moved else value
-            )
+            cells[column] = _cell(value, *ends)
         found.append(cells)
     return found
 
 
+def _cell(value: Any, noise: Any, sampling: Any, fact: Any) -> Any:
+    """Return one cell: a number with its intervals, a fact of the pool, or a name as it is."""
+    if fact is not None and fact[0] != fact[1]:
+        return {"value": value, "fact": FACT}
+    moved = any(end is not None and end[0] != end[1] for end in (noise, sampling))
+    return {"value": value, "noise": noise, "sampling": sampling} if moved else value
+
+
 def said(release: Release) -> Json:
-    """Return what a release says by itself, as plain data: all that was paid for."""
-    receipt = None if release.receipt is None else asdict(release.receipt) | {"answer": None}
+    """Return what a release says by itself, as plain data: what was requested and paid for.
+
+    Neither what was achieved (a tighter bound, success on a person) nor the charge is in it.
+    """
+    receipt = release.receipt
+    public = release.certificate.published()
     return {
-        "meaning": wording.meaning(release.certificate),
+        "meaning": wording.meaning(public),
         "answer": answer_rows(release, "answer"),
         "value": plain(release.value),
-        "certificate": release.certificate.to_json(),
-        "receipt": receipt,
+        "certificate": public.to_json(),
+        "receipt": receipt and {name: getattr(receipt, name) for name in _RECEIPT},
     }
 
 
-def record(
-    told: Json,
-    question: str,
-    *,
-    about: Json,
-    plan: Json | None = None,
-    remaining: float | None = None,
-    audit: Audit | None = None,
-) -> Json:
+def record(told: Json, question: str, *, about: Json) -> Json:
     """Return the public record of a release, under its own hash.
 
     Args:
         told: What the release says by itself, from `said`.
         question: What was asked, in its own wording.
-        about: Unit, number of units and worlds.
-        plan: What was planned, from `Plan.to_dict`.
-        remaining: Nats left in the ledger.
-        audit: Attacks on the release; only its public summary is kept.
+        about: Unit and number of worlds; nothing of the data.
     """
-    asked = {"schema": SCHEMA, "question": question, "about": about}
-    found = None if audit is None else audit_summary(audit)
-    body = asked | told | {"remaining": remaining, "plan": plan, "audit": found}
+    promise = {"name": "sample", "pool": POOL}
+    body = {"schema": SCHEMA, "promise": promise, "question": question, "about": about} | told
     return body | {"sha256": content_hash(body)}
 
 
@@ -141,7 +144,7 @@ def match(body: Json, ledger: Ledger) -> None:
     charged = sealed = False
     for entry in ledger.entries():
         if entry["kind"] == "spend" and entry["hash"] == of:
-            charged = (entry["answer"] or {}).get("certificate") == claimed
+            charged = _public_of(entry) == claimed
         sealed |= entry["kind"] == "seal" and (entry["of"], entry["record"]) == (of, body["sha256"])
     if not charged:
         raise refuse(
@@ -157,6 +160,15 @@ def match(body: Json, ledger: Ledger) -> None:
             "Ask its issuer for the original, or release again with the same --key, for nothing.",
             LedgerError,
         )
+
+
+def _public_of(entry: Json) -> Json | None:
+    """Return what may be public of the certificate in an entry, as a record states it."""
+    kept = (entry["answer"] or {}).get("certificate")
+    if kept is None:
+        return None
+    made = Certificate(**kept).published()
+    return unusual(Certificate.from_json(made.to_json()))
 
 
 def _short(mark: Any) -> str:
@@ -215,7 +227,7 @@ def load(path: str | Path) -> tuple[Json, Certificate]:
 
 def _as_written(body: Json, text: str) -> bool:
     """Whether a text is what `save` writes, and its hash that of its content."""
-    parts = ("question", "about", "meaning", "answer", "value", "certificate", "receipt")
+    parts = ("promise", "question", "about", "meaning", "answer", "value", "certificate", "receipt")
     try:
         written = text in (publish(body, indent=1), publish(body))
         return written and {*parts} <= {*body} and body.get("sha256") == content_hash(body)

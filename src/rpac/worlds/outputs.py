@@ -26,6 +26,10 @@ _OF_THE_PRIOR = ("digest", "spread")
 """What is worked out from the weights too, and anew under others."""
 
 
+_ROUNDING = 1e-12
+"""Relative differences that are of arithmetic, not of worlds."""
+
+
 class Code(Protocol):
     """What turns outputs into integers: a law that can be released."""
 
@@ -124,12 +128,24 @@ class Outputs(Sealed, Frozen):
 
     @cached_property
     def constant(self) -> Bools:
-        """(d,) True where all worlds agree to the last bit: facts of the pool, which no noise hides.
+        """(d,) True where all worlds agree, but for rounding: facts of the pool, free of noise.
 
         Never of draws: that those which were seen agree is no fact of their law.
         """
-        same = (self.values == self.values[0]).all(axis=0)
+        low, high = self.values.min(axis=0), self.values.max(axis=0)
+        rounding = _ROUNDING * np.maximum(np.abs(low), np.abs(high)) if self.kind == "real" else 0.0
+        same = high - low <= rounding
         return np.asarray(same & self.exact)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the d numbers of an answer."""
+        form = self.form
+        if form is not None and len(form.labels) == self.dim:
+            return list(form.labels)
+        if form is not None and form.name in {"dict", "series"}:
+            return [str(key) for key in form.layout]
+        return ["answer"] if self.dim == 1 else [f"number {i + 1}" for i in range(self.dim)]
 
     @cached_property
     def columns(self) -> Floats:

@@ -160,10 +160,15 @@ class Subsets(Source):
         return frames.keys(self.frame, unit)
 
     @property
+    def size(self) -> int:
+        """Number of half-samples, m."""
+        return len(self.masks)
+
+    @property
     def statement(self) -> str:
-        """The secret, in words."""
+        """The secret, in words; not how many units there are, which is nobody's business."""
         return (
-            f"which of {len(self.masks)} half-samples of the {self.units.size} units was drawn "
+            f"which of {self.size} half-samples of the pool was drawn "
             f"(every unit is in with probability 1/2)"
         )
 
