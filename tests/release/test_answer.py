@@ -90,9 +90,20 @@ def test_a_release_travels_without_what_is_sealed():
     release = rpac.privatize(np.mean, PEOPLE, 0.2)
     assert release.sealed is not None
     other = pickle.loads(pickle.dumps(release))
-    assert other == release
-    assert other.sealed is None
+    assert other.value == release.value
+    assert other.certificate == release.certificate.unexposed()
+    assert (other.sealed, other.certificate.worst_unit_success) == (None, None)
     assert "sealed" not in repr(release)
+
+
+def test_numbers_on_which_all_worlds_agree_are_told_from_the_others():
+    release = rpac.privatize(lambda x: {"mean": x.mean(), "one": 1.0}, PEOPLE, 0.2)
+    low, high = release.facts
+    assert low["mean"] == high["mean"] == release.value["mean"]
+    assert low["one"] < release.value["one"] == 1.0 < high["one"]
+    assert release.lines()[-1] == ("not protected", release.certificate.facts_in_words)
+    assert str(release).count("facts of the pool") == 1
+    assert rpac.privatize(np.mean, PEOPLE, 0.2).facts is None
 
 
 def test_its_face_has_the_answer_first_and_the_certificate_below():

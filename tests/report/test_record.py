@@ -51,7 +51,11 @@ def test_the_parts_of_a_record_and_their_order(made, small):
     assert small["meaning"] == wording.any_guess(made_of(small).bound)
     receipt = made.release.receipt  # where it is booked, not what was charged
     assert made.body["receipt"] == {
-        "ledger": receipt.ledger, "seq": receipt.seq, "hash": receipt.hash, "dataset": "staff"}  # fmt: skip
+        "ledger": receipt.ledger,
+        "seq": receipt.seq,
+        "hash": receipt.hash,
+        "dataset": "staff",
+    }
     assert made.body["value"][0].keys() == {"dept", "pay", "n"}
 
 
@@ -97,7 +101,16 @@ def test_a_forged_record_needs_more_than_a_hash_that_fits(small, tmp_path):
         forged(meaning="Nobody learns anything.")
     with pytest.raises(rpac.CertificateError, match="Expected an unaltered certificate"):
         forged(certificate=small["certificate"].replace("proved", "proven"))
-    for name in ("promise", "question", "about", "meaning", "answer", "value", "certificate", "receipt"):
+    for name in (
+        "promise",
+        "question",
+        "about",
+        "meaning",
+        "answer",
+        "value",
+        "certificate",
+        "receipt",
+    ):
         body = {key: part for key, part in small.items() if key != name}
         file.write_text(publish(body | {"sha256": records.content_hash(body)}))
         with pytest.raises(rpac.CertificateError, match="which was changed"):

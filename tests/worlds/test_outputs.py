@@ -153,3 +153,19 @@ def test_error_bars_stand_in_the_order_of_the_answer():
     assert outputs.rebuild(np.array([3.0, 1.0, 2.0])) == [1.0, 2.0, 3.0]
     low = outputs.rebuild(np.array([30.0, 10.0, 20.0]), beside=np.array([1.0, 3.0, 2.0]))
     assert low == [30.0, 20.0, 10.0]
+
+
+def test_numbers_on_which_all_worlds_agree():
+    values = np.array([[1.0, 0.1, 5.0, 0.0], [2.0, 0.1 + 1e-17, 5.0 + 1e-9, 0.0]])
+    assert rpac.Outputs(values).constant.tolist() == [False, True, False, True]
+    counts = rpac.Outputs([[10**14, 3], [10**14 + 1, 3]])  # whole numbers have no rounding
+    assert counts.constant.tolist() == [False, True]
+    box = np.zeros(1), np.ones(1)
+    assert not rpac.Outputs([0.5] * 4, clip=box).constant.any()  # of an open distribution
+
+
+def test_numbers_have_names():
+    assert rpac.Outputs([1.0, 2.0]).names == ["answer"]
+    assert rpac.Outputs(np.eye(2)).names == ["number 1", "number 2"]
+    source = rpac.Worlds([1.0, 2.0])
+    assert rpac.simulate(source, lambda x: {"a": x, "b": 0.0}).names == ["a", "b"]

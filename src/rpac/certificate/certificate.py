@@ -101,7 +101,8 @@ class Certificate:
         how = "proved" if self.grade == "proved" else f"with confidence {self.confidence:.9g}"
         figure = "bound" if self.charged else "planning figure, not of a released law"
         return (
-            f"Promise: {self.promise}, {PROMISES[self.promise]}. Secret: {self.secret}. Prior: {self.prior}. Adversary: {self.adversary}. "
+            f"Promise: {self.promise}, {PROMISES[self.promise]}. Secret: {self.secret}. "
+            f"Prior: {self.prior}. Adversary: {self.adversary}. "
             f"Bound: {self.bound:.6g} nats ({figure}, {how}). "
             f"Not covered: {'; '.join(self.not_covered)}."
         )
@@ -123,14 +124,14 @@ class Certificate:
         """
         nats = self.requested.get("nats")
         return replace(
-            self._unexposed(),
+            self.unexposed(),
             bound=float(at_most(self.bound, 2)) if nats is None else nats,
             lower=0.0,
             bounds={},
             density_quantiles={},
         )
 
-    def _unexposed(self) -> Certificate:
+    def unexposed(self) -> Certificate:
         """Return the certificate with nothing about persons but what was requested."""
         return replace(self, worst_unit_success=self.requested.get("success"))
 
@@ -140,7 +141,9 @@ class Certificate:
         What it says of persons is what was requested: who is most exposed, and how much, is the
         owner's to know.
         """
-        text = publish(self._unexposed()._body())  # the seal goes in at the end: one pass over the content
+        text = publish(
+            self.unexposed()._body()
+        )  # the seal goes in at the end: one pass over the content
         return f'{text[:-1]},"sha256":"{sha256(text.encode()).hexdigest()}"}}'
 
     def save(self, path: str | Path) -> None:
@@ -165,7 +168,14 @@ class Certificate:
             made = cls(**{k: v for k, v in body.items() if k in _FIELDS})
             made = replace(made, not_covered=tuple(made.not_covered), facts=tuple(made.facts))
             same = made.schema == SCHEMA and text in (made.to_json(), made._page())
-        except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RecursionError):
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            ArithmeticError,
+            LookupError,
+            RecursionError,
+        ):
             same = False
         if not same:
             raise refuse(
@@ -198,7 +208,7 @@ class Certificate:
             ("leaks at most", f"{at_most(self.bound)} nats ({how}; {figure})"),
             *([("leaks at least", f"{self.lower:.6g} nats{with_}")] if self.bounds else []),
             ("a yes-or-no guess", f"right 50 % of the time before, at most {guess} % after"),
-            *([("information density", f"{density} (estimated quantiles, nats)")] if density else []),
+            *([("information density", f"{density} (estimated quantiles)")] if density else []),
             ("noise power", f"{self.noise['power']:.6g}"),
         ]  # fmt: skip
         place = [label for label, _ in found].index("a yes-or-no guess")
@@ -230,4 +240,7 @@ class Certificate:
 
 
 _SHOWN = 12
+_UNREADABLE = (
+    ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RecursionError,
+)  # fmt: skip
 _FIELDS = tuple(f.name for f in fields(Certificate))

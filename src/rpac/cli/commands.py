@@ -39,7 +39,6 @@ from rpac.report import wording
 from rpac.report.page import Sealed, render
 from rpac.worlds.run import simulate
 
-
 QUICK = ("bayes", "membership")
 """Attacks that a sealed report always has: what is reached, and who is most exposed."""
 

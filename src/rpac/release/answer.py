@@ -54,8 +54,9 @@ class Release:
     sealed: tuple[Outputs, Releasable] | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> Any:
-        public = (f.name for f in fields(self) if f.name != "sealed")
-        return type(self), tuple(getattr(self, name) for name in public)
+        public = (f.name for f in fields(self) if f.name not in ("certificate", "sealed"))
+        told = {name: getattr(self, name) for name in public}
+        return _unpacked, (told | {"certificate": self.certificate.unexposed()},)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the release as label and text: the answer, its error bars, its receipt."""
@@ -78,6 +79,11 @@ class Release:
             for label, text in self.lines()
         )
         return f"<p>{lines}</p>{self.certificate._repr_html_()}"
+
+
+def _unpacked(parts: Json) -> Release:
+    """Return a release that has travelled, without what is sealed."""
+    return Release(**parts)
 
 
 def answered(law: Releasable, released: Ints) -> Json:
