@@ -34,6 +34,9 @@ EXACT_CAP = (
 )
 SYSTEM = f"{DRAWN}::test_noise_and_world_come_from_the_operating_system_only"
 STATISTICAL = f"{RELEASE}::test_the_charge_of_a_statistical_bound"
+OWNER = (
+    "tests/cli/test_commands.py::test_what_the_owner_alone_may_see_is_in_the_sealed_report"
+)
 FAILED_DRAW = f"{LEDGER}::test_a_draw_that_fails_charges_nothing[sqlite]"
 
 # (what is wrong, file, text, its replacement, the test that must fail)
@@ -284,10 +287,39 @@ FAULTS = [
      "before, kept = self._committed", f"{STORE}::test_what_failed_is_not_known"),
     ("a closed session that can be loaded", "ledger/sessions.py", '_replace(note="closed")',
      "_replace()", "tests/ledger/test_sessions.py::test_a_closed_session_is_closed_for_good"),
+    # What stands beside the certified value: each was read by an attack.
+    ("exposure in certificate files", "certificate/certificate.py",
+     "publish(self.unexposed()._body())", "publish(self._body())",
+     "tests/certificate/test_certificate.py::test_what_is_written_says_of_persons_what_was_requested"),
+    ("exposure in releases that travel", "release/answer.py", "self.certificate.unexposed()",
+     "self.certificate", f"{ANSWER}::test_a_release_travels_without_what_is_sealed"),
+    ("what was achieved in a public record", "report/record.py",
+     "public = release.certificate.published()", "public = release.certificate", OWNER),
+    ("the charge in a public record", "report/record.py",
+     '_RECEIPT = ("ledger",', '_RECEIPT = ("nano", "ledger",', OWNER),
+    ("the bound that was achieved, published", "certificate/certificate.py",
+     "bound=float(at_most(self.bound, 2)) if nats is None else nats,", "bound=self.bound,", OWNER),
+    ("a sealed report that others can read", "cli/commands.py", "os.fchmod(opened, 0o600)",
+     "os.fchmod(opened, 0o644)", OWNER),
+    ("a record that waits for reports", "cli/commands.py",
+     "body, failed = _recorded(told, given, ask)",
+     'body, failed = {"question": ask.text} | told, None',
+     "tests/cli/test_commands.py::test_a_release_with_reports_makes_one_plan_and_one_record"),
+    ("a fact of the pool that looks protected", "report/record.py",
+     "if fact is not None and fact[0] != fact[1]:", "if False:",
+     "tests/cli/test_commands.py::test_a_number_on_which_all_worlds_agree_is_named_so"),
+    ("facts of the pool not named in certificates", "certificate/issue.py",
+     "return tuple(name for name, same in named if same)", "return ()",
+     "tests/certificate/test_certificate.py::test_numbers_on_which_all_worlds_agree_are_named_and_not_called_protected"),
+    ("the number of units in the first line", "worlds/source.py",
+     "half-samples of the pool was drawn", "half-samples of the {self.units.size} units was drawn",
+     "tests/worlds/test_source.py::test_the_statement_tells_no_number_of_units"),
 ]  # fmt: skip
 
 OUTSIDE = {
     "budget.py": "a root file, covered like the trusted folders: budgets are public names",
+    "report/record.py": "decides nothing of a guarantee, but what is public beside it",
+    "cli/commands.py": "writes files: their order and their mode are what protects",
     "front/posterior.py": "proposes, and is not trusted; the session's own refusal of noise "
     "without power is what would withhold the answer",
 }

@@ -158,3 +158,9 @@ def test_a_pool_without_one_unit():
     assert all(4.0 not in world for world in left.worlds(0))
     with pytest.raises(rpac.InputError, match="Expected a unit below 12; got 12"):
         source.without(12)
+
+
+def test_the_statement_tells_no_number_of_units():
+    said = [rpac.Subsets(np.arange(n), worlds=16).statement for n in (40, 41, 900)]
+    assert set(said) == {"which of 16 half-samples of the pool was drawn "
+                         "(every unit is in with probability 1/2)"}  # fmt: skip
