@@ -153,3 +153,9 @@ def test_error_bars_stand_in_the_order_of_the_answer():
     assert outputs.rebuild(np.array([3.0, 1.0, 2.0])) == [1.0, 2.0, 3.0]
     low = outputs.rebuild(np.array([30.0, 10.0, 20.0]), beside=np.array([1.0, 3.0, 2.0]))
     assert low == [30.0, 20.0, 10.0]
+
+
+def test_masks_fit_the_worlds():
+    with pytest.raises(rpac.InputError, match="Expected masks of 2 worlds; got 3. Give one row"):
+        rpac.Outputs([1.0, 2.0], masks=np.eye(3, dtype=bool))
+    assert rpac.Outputs([1.0, 2.0]).masks is None

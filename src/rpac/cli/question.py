@@ -43,7 +43,7 @@ class Ask:
         return {
             "unit": self.unit,
             "units": int(self.source.units.size),
-            "worlds": len(self.source.masks),
+            "worlds": len(self.source.members),
         }
 
     def named(self, worst: list[Json]) -> list[Json]:
