@@ -235,3 +235,16 @@ def test_a_sum_too_long_is_certain_success(monkeypatch):
     masks = rpac.Subsets(range(2)).masks
     found = unit_success(np.array([[0], [100]]), np.array([0.5, 0.5]), masks, law, delta=0.1)
     assert found.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_worst_unit_of_a_label(seed):
+    rng = np.random.default_rng(seed)
+    masks = rng.random((12, 30)) < 0.5
+    weights = rng.dirichlet(np.ones(12))
+    outputs = rpac.Outputs(rng.choice(["a", "b", "c"], 12), weights, masks=masks)
+    channel = rpac.LabelChannel(rng.dirichlet(np.ones(len(outputs.labels)), len(outputs.labels)))
+    joint = (weights[:, None] * channel.matrix[outputs.values[:, 0].astype(int)]).T
+    inside = joint @ masks
+    truth = np.maximum(inside, joint.sum(axis=1, keepdims=True) - inside).sum(axis=0).max()
+    assert worst_unit(outputs, channel, 0.1, 0) == pytest.approx(truth, abs=1e-10)

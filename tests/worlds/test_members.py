@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import rpac
-from rpac.worlds.members import Members, canonical, exposure, half_samples, hashes, influence, mixed
+from rpac.worlds.members import Members, canonical, half_samples, hashes, mixed
 
 RNG = np.random.default_rng(3)
 
@@ -136,17 +136,6 @@ def test_hashes_are_keyed_and_mixing_is_one_to_one():
     assert (found != hashes(ids, 1)).all()
     small = np.arange(70_000, dtype=np.uint64)
     assert np.unique(mixed(small, np.uint64(5))).size == small.size
-
-
-def test_influence_and_exposure():
-    members = half_samples(range(40), 64, 0)
-    values = members.matrix()[:, [7]] * 3.0 + RNG.normal(size=(64, 1)) * 0.1
-    weights = np.full(64, 1 / 64)
-    unit = (values - values.mean()) / values.std()
-    expected = np.abs((members.matrix() - 0.5).T @ (unit[:, 0] / 64))
-    assert influence(members, values, weights) == pytest.approx(expected)
-    assert exposure(members, values, weights)[0] == 7
-    assert (influence(members, np.ones((64, 1)), weights) == 0).all()
 
 
 @pytest.mark.parametrize("masks", [[1, 0], [[]], [[0.5, 1]], [["a"]], [[[True]]]])

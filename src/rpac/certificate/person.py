@@ -42,6 +42,7 @@ from rpac.certificate.gram import (
 from rpac.certificate.references import MixtureReference, blocks
 from rpac.noise.base import Law, integer_table, look_up, system_uniforms
 from rpac.noise.grid import GridNoise
+from rpac.noise.label import LabelChannel
 from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
 
@@ -67,10 +68,12 @@ def on_a_person(outputs: Outputs, budget: Budget | None) -> bool:
 def worst_unit(outputs: Outputs, noise: Law, delta: float, draws: int | None) -> float | None:
     """Return a bound on the best attack's success on the most exposed unit, where it applies.
 
-    It does for half-samples under tables on a grid; not for several axes without draws, nor for
-    thousands of distinct outputs and units at once.
+    It does for half-samples under tables on a grid or a channel of labels; not for several axes
+    without draws, nor for thousands of distinct outputs and units at once.
     """
     members = outputs.members
+    if members is not None and type(noise) is LabelChannel:
+        return _largest_label(People.of(outputs.codes(noise), outputs.weights, members), noise)
     if members is None or type(noise) is not GridNoise or (draws == 0 and noise.rank > 1):
         return None
     people = People.of(outputs.codes(noise), outputs.weights, members)
@@ -162,6 +165,13 @@ class People:
     def kernels(self, law: GridNoise) -> AxisKernels:
         """Return the laws of Y given each code, for one axis."""
         return AxisKernels(self.codes[:, 0], self.weights, law.axes[0])
+
+
+def _largest_label(people: People, channel: LabelChannel) -> float:
+    """Return the largest success for labels: a sum over the labels that may be released."""
+    kernels = channel.matrix[people.codes[:, 0]]
+    norms = [np.abs(people.signed(u) @ kernels).sum(axis=1).max() for u in people.members.blocks()]
+    return min(0.5 + 0.5 * float(max(norms)) + ROUNDING * len(people.rows), 1.0)
 
 
 def _largest_exact(people: People, law: GridNoise) -> float:

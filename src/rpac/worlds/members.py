@@ -21,7 +21,7 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.frozen import Frozen
 from rpac._base.hashing import digest
-from rpac._base.types import Bools, Floats, Ints, Table
+from rpac._base.types import Bools, Floats, Table
 
 _BLOCK = 1 << 21
 """Entries of the unpacked matrix that are held at a time."""
@@ -190,26 +190,3 @@ def canonical(name: Any) -> str:
         whole = math.isfinite(name) and name == int(name)
         return str(int(name)) if whole else repr(float(name))
     return str(name)
-
-
-def exposure(members: Members, values: Floats, weights: Floats) -> Ints:
-    """Return all units, those first whose presence moves the worlds' values most, in spreads.
-
-    Args:
-        members: Who is in which world.
-        values: (m, d) one row a world.
-        weights: (m,) prior.
-    """
-    return np.argsort(-influence(members, values, weights), kind="stable")
-
-
-def influence(members: Members, values: Floats, weights: Floats) -> Floats:
-    """Return how far each unit's presence moves the values, in units of their spread, (units,)."""
-    center = weights @ values
-    spread = np.sqrt(weights @ np.square(values - center))
-    moves = (values - center) / np.where(spread > 0, spread, 1.0) * weights[:, None]
-    parts = [
-        np.linalg.norm(members.sums(moves, block) - 0.5 * moves.sum(axis=0), axis=1)
-        for block in members.blocks()
-    ]
-    return np.concatenate(parts)
