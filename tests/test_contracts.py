@@ -17,6 +17,7 @@ from rpac.contracts import (
     check_source,
     check_statistic,
 )
+from rpac.worlds.members import Members
 
 
 class Scaled(rpac.Noise):
@@ -104,7 +105,7 @@ def test_sources():
     with pytest.raises(rpac.ContractError, match="Expected positive weights that sum to 1, one"):
         check_source(Unbalanced())
     lame = rpac.Subsets(range(10), worlds=8)
-    lame.masks[0] = True
+    lame.members = Members.wrap(np.eye(8, 10, dtype=bool))
     with pytest.raises(rpac.ContractError, match="Expected every unit in half of the worlds; got"):
         check_source(lame)
 

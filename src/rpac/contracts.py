@@ -54,11 +54,13 @@ def check_source(source: Source) -> None:
             f"{p.size} for {len(worlds)} worlds, with the sum {p.sum():.9g}",
         )
     if isinstance(source, Subsets):
-        counts = source.masks.sum(axis=0)
+        members = source.members
+        ones = np.ones((len(members), 1))
+        counts = np.concatenate([members.sums(ones, units) for units in members.blocks()])
         _demand(
-            (2 * counts == len(source.masks)).all(),
+            (2 * counts == len(members)).all(),
             "every unit in half of the worlds",
-            f"between {counts.min()} and {counts.max()} of {len(source.masks)}",
+            f"between {counts.min():g} and {counts.max():g} of {len(members)}",
         )
 
 

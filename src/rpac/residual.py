@@ -284,12 +284,13 @@ def membership_residual(
 
     The secret is one bit, in or out; its reference is the fair coin.
     """
-    masks = outputs.masks
-    if masks is None or not 0 <= unit < masks.shape[1]:
+    members = outputs.members
+    if members is None or not 0 <= unit < members.units:
         raise refuse("half-samples and one of their units", unit, "Simulate on rpac.Subsets.")
-    inside = masks[:, unit].astype(np.float64)
+    own = members.of(np.array([unit]))
+    inside = own[:, 0].astype(np.float64)
     bit = np.stack([1 - inside, inside]) @ joint_law(outputs, noise)
     law = tabulate(outputs, noise)
-    success = unit_success(outputs.codes(law), outputs.weights, masks, law, delta=0.5)[unit]
+    success = unit_success(outputs.codes(law), outputs.weights, own, law, delta=0.5)[0]
     p = bit.sum(axis=1)
     return _split(p / p.sum(), uniform_pool(2), bit, (float(p.max()), float(success)), name)

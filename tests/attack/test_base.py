@@ -234,3 +234,21 @@ def test_draws_have_no_worlds_to_tell_apart():
     with pytest.raises(rpac.InputError, match=r"got draws\. List possible secrets") as caught:
         Game(draws, 1.0)
     assert "`rpac.attack.one_run`" in str(caught.value)
+
+
+def test_the_most_exposed_units_of_a_large_pool_are_attacked(monkeypatch):
+    rng = np.random.default_rng(4)
+    values = np.append(rng.random(199), 60.0)
+    outputs = rpac.simulate(rpac.Subsets(values, worlds=64), np.sum)
+    small = Play(Game(outputs, 30.0**2), 200)
+    assert small.units.tolist() == list(range(200))
+    assert (small.masks == outputs.masks).all()
+    monkeypatch.setattr("rpac.attack.base._ALL_UNITS", 100)
+    monkeypatch.setattr("rpac.attack.base._MOST_EXPOSED", 5)
+    large = Play(Game(outputs, 30.0**2), 200)
+    assert large.units.size == 5
+    assert 199 in large.units
+    assert (large.masks == outputs.masks[:, large.units]).all()
+    found = rpac.audit((outputs, 30.0**2), ["membership", "lira", "threshold", "precision"])
+    assert found.worst_units[0]["unit"] == 199
+    assert {row["unit"] for row in found.worst_units} == set(large.units.tolist())

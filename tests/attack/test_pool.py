@@ -5,7 +5,7 @@ import pytest
 
 import rpac
 from rpac.attack.base import Game, Play
-from rpac.attack.pool import WARN_ABOVE, PoolMembership, _influence
+from rpac.attack.pool import WARN_ABOVE, PoolMembership, influence
 
 
 def test_pool_membership_is_shown_and_never_alarms():
@@ -44,10 +44,10 @@ def test_a_pool_without_a_unit():
         rpac.Subsets(np.arange(4)).without(4)
 
 
-def test_influence_is_how_far_worlds_with_a_unit_lie_from_worlds_without():
+def testinfluence_is_how_far_worlds_with_a_unit_lie_from_worlds_without():
     people = rpac.Subsets(np.random.default_rng(0).normal(size=(12, 2)), worlds=64)
     outputs = rpac.simulate(people, lambda x: x.mean(axis=0))
-    found = _influence(outputs)
+    found = influence(outputs)
     spread = outputs.values.std(axis=0)
     for unit in range(12):
         inside = outputs.masks[:, unit]
@@ -59,7 +59,7 @@ def test_a_coordinate_that_never_moves_counts_for_nothing():
     values = np.column_stack([np.arange(4.0), np.ones(4)])
     masks = np.array([[0, 1], [0, 1], [1, 0], [1, 0]], bool)
     flat = rpac.Outputs(values, masks=masks)
-    assert _influence(flat) == pytest.approx(_influence(rpac.Outputs(values[:, :1], masks=masks)))
+    assert influence(flat) == pytest.approx(influence(rpac.Outputs(values[:, :1], masks=masks)))
 
 
 def test_the_ratio_is_that_of_the_spreads_under_auto_pac():

@@ -1,10 +1,20 @@
 """Success on a person: exact for one number, bounded for several, and cheaper than the nats."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import rpac
-from rpac.certificate.person import posterior_membership, unit_success
+from rpac.certificate import person
+from rpac.certificate.person import (
+    People,
+    drawn_limits,
+    posterior_membership,
+    unit_success,
+    worst_unit,
+)
+from rpac.worlds.members import Members, half_samples
 
 INCOMES = np.random.default_rng(0).lognormal(10, 1, 200)
 
@@ -17,7 +27,8 @@ def brute_force(codes, weights, masks, axis):
             law.setdefault(int(z + b), np.zeros(len(codes)))[i] += p * q
     joint = np.array(list(law.values()))
     inside = joint @ masks
-    return np.maximum(inside, joint.sum(axis=1, keepdims=True) - inside).sum(axis=0)
+    right = np.maximum(inside, joint.sum(axis=1, keepdims=True) - inside).sum(axis=0)
+    return np.minimum(right, 1.0)  # of sums that round above
 
 
 def test_exact_sums_equal_enumeration():
@@ -93,20 +104,128 @@ def test_retrying_a_success_rate_uses_up_its_error(monkeypatch):
     outputs = rpac.simulate(rpac.Subsets(data, worlds=16), lambda x: x.mean(axis=0))
     law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
     monkeypatch.setattr(
-        "rpac.certificate.person.unit_success",
-        lambda *a, delta, **k: shares.append(delta) or np.array([0.6]),
+        "rpac.certificate.person._largest_drawn",
+        lambda people, law, judge, delta: shares.append(delta) or 0.6,
     )
     for _ in range(200):
         rpac.certify(outputs, law, 0.9, draws=100)
     assert sum(shares) <= 0.05
 
 
-def test_tables_that_are_not_gaussian_need_one_axis():
+def by_enumeration(codes, weights, masks, law):
+    """Bayes success for every unit over all outcomes of several axes."""
+    joint = {}
+    axes = [list(zip(axis.offsets, axis.weights, strict=True)) for axis in law.axes]
+    for i, (z, p) in enumerate(zip(codes, weights, strict=True)):
+        for shift in itertools.product(*axes):
+            y = tuple(int(c + b) for c, (b, _) in zip(z, shift, strict=True))
+            mass = p * np.prod([q for _, q in shift])
+            joint.setdefault(y, np.zeros(len(codes)))[i] += mass
+    table = np.array(list(joint.values()))
+    inside = table @ masks
+    right = np.maximum(inside, table.sum(axis=1, keepdims=True) - inside).sum(axis=0)
+    return np.minimum(right, 1.0)
+
+
+def random_case(seed, rank):
+    """Worlds, prior, members and a law of any kind; pairs or wrapped masks, odd or even units."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(65, 140)), int(rng.choice([8, 16, 30]))
+    members = half_samples(range(n), m, seed)
+    if seed % 3 == 0:
+        members = Members.wrap(rng.random((m, n)) < rng.uniform(0.2, 0.8))
+    weights = np.full(m, 1 / m) if seed % 2 else rng.dirichlet(np.ones(m))
+    codes = rng.integers(-8, 9, (m, rank)) * (1 + seed % 4)
+    k = int(rng.integers(2, 6))
+    tables = [rpac.LatticeNoise(1.0, rng.choice(np.arange(-9, 10), k, replace=False),
+                                rng.dirichlet(np.ones(k))) for _ in range(rank)]  # fmt: skip
+    if seed % 5 in {0, 1}:
+        tables = [rpac.LatticeNoise.gaussian(1.0, rng.uniform(0.5, 1.0)) for _ in range(rank)]
+    if seed % 5 == 2 and rank == 1:
+        tables = [rpac.LatticeNoise.gaussian(1.0, rng.uniform(10, 80))]
+    law = rpac.GridNoise(np.eye(rank), np.zeros(rank), tuple(tables))
+    values = codes.astype(float)
+    return rpac.Outputs(values, weights, "real", masks=members), law
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_worst_unit_of_one_number_is_the_largest_of_all(seed):
+    outputs, law = random_case(seed, 1)
+    codes, masks = outputs.codes(law), outputs.masks
+    truth = brute_force(codes[:, 0], outputs.weights, masks, law.axes[0])
+    found = worst_unit(outputs, law, 0.1, 0)
+    assert found == pytest.approx(truth.max(), abs=1e-9)
+    assert found >= truth.max()
+    every = unit_success(codes, outputs.weights, outputs.members, law, delta=0.1)
+    assert every == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_worst_unit_of_several_numbers_is_bounded(seed):
+    outputs, law = random_case(seed, 2)
+    codes = outputs.codes(law)
+    truth = by_enumeration(codes, outputs.weights, outputs.masks, law)
+    people = People.of(codes, outputs.weights, outputs.members)
+    assert (drawn_limits(people, law) >= truth).all()
+    found = worst_unit(outputs, law, 1e-6, None)
+    assert truth.max() <= found <= truth.max() + 0.02
+    every = unit_success(codes, outputs.weights, outputs.masks, law, delta=1e-6)
+    assert (truth <= every).all()
+    assert (every <= truth + 0.025).all()
+    assert worst_unit(outputs, law, 1e-6, 0) is None
+
+
+def test_few_units_are_looked_at_where_many_are(monkeypatch):
+    outputs = rpac.simulate(rpac.Subsets(np.sort(INCOMES.repeat(20)), worlds=64), np.mean)
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.1, "auto-pac"))
+    every = unit_success(outputs.codes(law), outputs.weights, outputs.members, law, delta=0.1)
+    looked = []
+    plain = person._exact
+    monkeypatch.setattr(person, "_exact", lambda p, k, u: looked.append(u.size) or plain(p, k, u))
+    assert worst_unit(outputs, law, 0.1, 0) == pytest.approx(every.max(), abs=1e-12)
+    assert sum(looked) < 600 < every.size
+
+
+def test_where_one_stops_the_next_limit_stands_in(monkeypatch):
+    outputs, law = random_case(7, 1)
+    truth = worst_unit(outputs, law, 0.1, 0)
+    monkeypatch.setattr(person, "_MOST_EXACT", 1)
+    assert truth <= worst_unit(outputs, law, 0.1, 0) <= 1.0
+    looked = person._searched(np.array([0.9, 0.8, 0.7]), lambda u, at: np.full(u.size, 0.6), 2)
+    assert looked == pytest.approx(0.7)
+    assert person._searched(np.array([0.9, 0.8]), lambda u, at: np.array([0.85, 0.6]), 2) == 0.85
+
+
+def test_thousands_of_outputs_are_not_decomposed(monkeypatch):
+    outputs, law = random_case(8, 1)
+    truth = worst_unit(outputs, law, 0.1, 0)
+    monkeypatch.setattr(person, "_MOST_CODES", 2)
+    assert worst_unit(outputs, law, 0.1, 0) == pytest.approx(truth, abs=1e-12)
+    two, pair = random_case(8, 2)
+    people = People.of(two.codes(pair), two.weights, two.members)
+    assert (drawn_limits(people, pair) == 1.0).all()
+    monkeypatch.setattr(person, "_MOST_EXACT", 2)
+    assert worst_unit(outputs, law, 0.1, 0) is None
+
+
+def test_limits_that_are_no_numbers_are_one(monkeypatch):
+    monkeypatch.setattr("rpac.certificate.exact._MOST_CELLS", 3)
+    outputs, law = random_case(3, 2)
+    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
+    assert (drawn_limits(people, law) == 1.0).all()
+    assert worst_unit(*random_case(4, 1), 0.1, 0) == 1.0
+
+
+def test_shares_of_the_error_sum_to_it():
+    assert person._shares(1e-3).sum() == pytest.approx(1e-3, rel=1e-12)
+    assert (np.diff(person._shares(1e-3)) <= 0).all()
+
+
+def test_a_certificate_has_the_figure_for_tables_of_any_shape():
     outputs = rpac.simulate(rpac.Subsets(INCOMES[:20], worlds=16), lambda x: [x.mean(), x.max()])
     law = rpac.calibrate(outputs, 0.5, rpac.Equilibrium(family="product"))
-    assert rpac.certify(outputs, law).worst_unit_success is None
-    with pytest.raises(rpac.InputError, match="Expected Gaussian tables for several axes; got"):
-        rpac.certify(outputs, law, budget=rpac.SuccessRate(0.9))
+    assert 0.5 < rpac.certify(outputs, law).worst_unit_success < 1.0
+    assert rpac.certify(outputs, law, draws=0).worst_unit_success is None
 
 
 def test_a_sum_too_long_is_certain_success(monkeypatch):
@@ -116,3 +235,16 @@ def test_a_sum_too_long_is_certain_success(monkeypatch):
     masks = rpac.Subsets(range(2)).masks
     found = unit_success(np.array([[0], [100]]), np.array([0.5, 0.5]), masks, law, delta=0.1)
     assert found.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_worst_unit_of_a_label(seed):
+    rng = np.random.default_rng(seed)
+    masks = rng.random((12, 30)) < 0.5
+    weights = rng.dirichlet(np.ones(12))
+    outputs = rpac.Outputs(rng.choice(["a", "b", "c"], 12), weights, masks=masks)
+    channel = rpac.LabelChannel(rng.dirichlet(np.ones(len(outputs.labels)), len(outputs.labels)))
+    joint = (weights[:, None] * channel.matrix[outputs.values[:, 0].astype(int)]).T
+    inside = joint @ masks
+    truth = np.maximum(inside, joint.sum(axis=1, keepdims=True) - inside).sum(axis=0).max()
+    assert worst_unit(outputs, channel, 0.1, 0) == pytest.approx(truth, abs=1e-10)

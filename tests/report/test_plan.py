@@ -73,7 +73,8 @@ def test_figures_by_hand():
     assert made.nats == 0.3
     assert made.numbers == [{"number": "answer",
                              "noise": pytest.approx(2 / math.sqrt(math.expm1(0.6)), rel=1e-6),
-                             "sampling": pytest.approx(2.0, rel=1e-12)}]  # fmt: skip
+                             "sampling": pytest.approx(2.0, rel=1e-12),
+                             "fact": False}]  # fmt: skip
     assert made.chosen == pytest.approx(1 / math.sqrt(math.expm1(0.6)), rel=1e-6)
     assert made.remaining == (0.2, pytest.approx(-0.1))
     assert [b for b, _ in made.curve] == list(planning.CURVE)
@@ -117,7 +118,9 @@ def test_no_warning_where_no_noise_is_needed():
 def test_a_plan_is_plain_data():
     made = planning.plan(rpac.Outputs(np.eye(3)), 0.2, "auto-pac", left=1.0)
     body = json.loads(publish(made.to_dict()))
-    assert set(body) == {"nats", "meaning", "numbers", "curve", "chosen", "remaining"}
+    assert set(body) == {
+        "nats", "membership", "meaning", "numbers", "curve", "chosen", "remaining",
+    }  # fmt: skip
     assert [row["number"] for row in body["numbers"]] == ["number 1", "number 2", "number 3"]
     assert body["remaining"] == [1.0, 0.8]
     assert body["curve"][3] == [0.1, pytest.approx(made.curve[3][1])]
@@ -133,3 +136,53 @@ def test_a_query_knows_its_answer_on_the_whole_table():
     made = planning.plan(outputs, 0.2, "auto-pac", full=full)
     assert [row["number"] for row in made.numbers] == ["total", "n"]
     assert made.numbers[1]["sampling"] == 0.0  # every half-sample stands for all forty
+
+
+def test_what_all_worlds_agree_on_is_marked_as_a_fact_of_the_pool():
+    masks = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], bool)
+    for values in ([3.5] * 4, [3] * 4, [[1.0, 2.0]] * 4, ["a"] * 4):
+        outputs = rpac.Outputs(values, masks=masks)
+        for budget in (0.1, rpac.Bits(1), rpac.SuccessRate(0.55), rpac.ResidualEntropy(1.0)):
+            made = planning.plan(outputs, budget)
+            assert all(row["fact"] and row["noise"] == 0.0 for row in made.numbers)
+            assert made.chosen == 0.0
+    mixed = rpac.Outputs(np.array([[1.0, 5, 3], [2, 5, 4], [4, 5, 1], [8, 5, 2]]))
+    made = planning.plan(mixed, 0.1, "auto-pac")
+    assert [row["fact"] for row in made.numbers] == [False, True, False]
+    assert made.numbers[1]["noise"] == 0.0 < made.numbers[0]["noise"]
+
+
+def random_question(rng):
+    """Half-samples of a random table, and a statistic of one to three numbers."""
+    columns, n = int(rng.integers(1, 4)), int(rng.integers(30, 300))
+    table = rng.lognormal(sigma=rng.uniform(0.2, 1.2), size=(n, columns))
+    source = rpac.Subsets(table, worlds=int(rng.choice([16, 64, 128])))
+    ask = rng.choice([lambda x: x.mean(axis=0), lambda x: np.median(x, axis=0),
+                      lambda x: (x > 1).sum(axis=0)])  # fmt: skip
+    return rpac.simulate(source, ask)
+
+
+BUDGETS = {
+    "nats": lambda rng, h: rpac.Nats(10 ** rng.uniform(-2, 0)),
+    "bits": lambda rng, h: rpac.Bits(10 ** rng.uniform(-2, 0)),
+    "residual": lambda rng, h: rpac.ResidualEntropy(h - 10 ** rng.uniform(-2, 0)),
+    "success": lambda rng, h: rpac.SuccessRate(rng.uniform(0.53, 0.8)),
+}
+
+
+@pytest.mark.parametrize("kind", BUDGETS)
+def test_a_plan_is_an_upper_bound_of_the_charge(kind):
+    rng = np.random.default_rng(sorted(BUDGETS).index(kind))
+    ratios = []
+    for _ in range(10):
+        outputs = random_question(rng)
+        budget = BUDGETS[kind](rng, outputs.entropy)
+        made = planning.plan(outputs, budget, "auto-pac")
+        law = rpac.tabulate(outputs, rpac.calibrate(outputs, budget, "auto-pac"))
+        certificate = rpac.certify(outputs, law, budget=budget)
+        proved = [b for name, b in certificate.bounds.items() if name != "mixture"]
+        charge = min([*proved, certificate.bound + 1e-6 * outputs.entropy])
+        assert made.nats >= charge - 1e-12, (budget, outputs)
+        assert certificate.worst_unit_success <= made.membership
+        ratios.append(made.nats / charge)
+    assert np.median(ratios) <= 1.25

@@ -79,7 +79,7 @@ NOT_LOCAL = {
     "the first": "SELECT id FROM staff ORDER BY salary LIMIT 10",
     "one of each age": "SELECT DISTINCT ON (age) id, age FROM staff ORDER BY age, salary",
     "of everybody's visits": "SELECT id FROM staff s WHERE EXISTS "
-    "(SELECT 1 FROM visit v, visit w WHERE v.visitor = s.id AND w.cost > 70 * v.cost)",
+    "(SELECT 1 FROM visit v, visit w WHERE v.visitor = s.id AND w.cost > 40 * v.cost)",
     "of totals beside": "SELECT id, n FROM staff, (SELECT avg(cost) AS n FROM visit)",
     "the public rows without": "SELECT visitor, label FROM codes LEFT JOIN visit "
     "ON codes.code = visit.code AND cost > 140",

@@ -187,3 +187,14 @@ def test_no_refusal_of_a_declaration_quotes_an_entry():
             call()
         assert "somebody" not in str(caught.value)
         assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("unit", ["id", "when", "name", "rows"])
+def test_a_database_has_the_worlds_of_the_table_alone(unit):
+    days = pd.date_range("2020-01-01", periods=40, freq="36h")
+    frame = pd.DataFrame(
+        {"id": range(100, 140), "when": days, "name": [f"n{i}" for i in range(40)]}
+    )
+    frame = frame.sample(frac=1, random_state=2)
+    db = rpac.Database({"staff": frame}, unit=unit, worlds=32)
+    assert db.source.members.digest == rpac.Subsets(frame, unit=unit, worlds=32).members.digest

@@ -169,3 +169,9 @@ def test_numbers_have_names():
     assert rpac.Outputs(np.eye(2)).names == ["number 1", "number 2"]
     source = rpac.Worlds([1.0, 2.0])
     assert rpac.simulate(source, lambda x: {"a": x, "b": 0.0}).names == ["a", "b"]
+
+
+def test_masks_fit_the_worlds():
+    with pytest.raises(rpac.InputError, match="Expected masks of 2 worlds; got 3. Give one row"):
+        rpac.Outputs([1.0, 2.0], masks=np.eye(3, dtype=bool))
+    assert rpac.Outputs([1.0, 2.0]).masks is None

@@ -164,3 +164,53 @@ def test_the_statement_tells_no_number_of_units():
     said = [rpac.Subsets(np.arange(n), worlds=16).statement for n in (40, 41, 900)]
     assert set(said) == {"which of 16 half-samples of the pool was drawn "
                          "(every unit is in with probability 1/2)"}  # fmt: skip
+
+
+def test_worlds_are_made_when_they_are_asked_for(monkeypatch):
+    source = rpac.Subsets(np.arange(100.0), worlds=16)
+    made = []
+    take = source._take
+    monkeypatch.setattr(source, "_take", lambda rows: made.append(len(rows)) or take(rows))
+    worlds = source.worlds(0)
+    assert len(worlds) == 16
+    assert made == []
+    assert [len(w) for w in worlds[2:4]] == made == [50, 50]
+    assert (worlds[-1] == source.half_sample(15)).all()
+    with pytest.raises(IndexError):
+        worlds[16]
+
+
+def test_what_a_half_sample_is_said_to_be_tells_no_number_of_units():
+    one, two = (rpac.Subsets(np.arange(n), worlds=16) for n in (50, 60))
+    assert one.statement == two.statement
+    assert one.statement == (
+        "which of 16 half-samples of the pool was drawn (every unit is in with probability 1/2)"
+    )
+    assert one.secret != two.secret
+    assert one.secret == rpac.Subsets(np.arange(50), worlds=16).secret
+    shared = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
+    owners = [rpac.Subsets(np.array(shared), unit=c).secret for c in (0, 1)]
+    assert owners[0] == owners[1]
+
+
+def test_worlds_have_one_version_in_any_order():
+    secrets, weights = ["a", "b", "c"], [0.5, 0.3, 0.2]
+    first = rpac.Worlds(secrets, weights)
+    turned = rpac.Worlds(secrets[::-1], weights[::-1])
+    crossed = rpac.Worlds(secrets[::-1], weights)
+    assert first.version == turned.version != crossed.version
+    assert first.secret == turned.secret == crossed.secret
+    assert rpac.Worlds([1, 2]).version == rpac.Worlds([2, 1]).version
+    assert rpac.Worlds([1, 2]).version != rpac.Worlds([1, 1]).version
+    assert rpac.Worlds([1, 2]).secret != rpac.Worlds([1, 2], [0.4, 0.6]).secret
+
+
+def test_a_pool_has_the_worlds_of_its_ids():
+    ids = [f"p{i:02d}" for i in range(30)]
+    frame = pd.DataFrame({"id": ids})
+    by_id, by_number = rpac.Subsets(Pool(30, ids=ids)), rpac.Subsets(Pool(30))
+    assert by_id.members.digest == rpac.Subsets(frame, unit="id").members.digest
+    assert by_number.members.digest == rpac.Subsets(frame, unit="rows").members.digest
+    assert by_id.members.digest != by_number.members.digest
+    with pytest.raises(rpac.InputError, match="Expected 3 ids; got 2. Give one for each unit"):
+        Pool(3, ids=["a", "b"])

@@ -24,12 +24,16 @@ from rpac.noise.base import Law, Noise
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import tabulate
 from rpac.noise.lattice import LatticeNoise
+from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
 
 STUDY = 0.3
 """Share of the games that attacks may learn from; the others judge them."""
 _PICKING = 2_000
 _MOST_NUMBERS = 1 << 27
+_ALL_UNITS = 2_048
+"""Units of a pool of which all are attacked."""
+_MOST_EXPOSED = 256
 MISSING = {
     "density": "the noise's log density (pass a noise, a covariance or (sampler, log_density))",
     "masks": "who is in which world (simulate a Subsets, or pass Outputs masks=, (worlds, units))",
@@ -124,7 +128,7 @@ class Game:
         """What this game supplies, of the keys of `MISSING`."""
         found = {
             "density": hasattr(self.noise, "log_density"),
-            "masks": self.outputs.masks is not None,
+            "masks": self.outputs.members is not None,
             "numbers": self.outputs.kind != "label",
         }
         return frozenset(key for key, there in found.items() if there)
@@ -133,8 +137,14 @@ class Game:
         return f"Game({self.outputs!r}, {self.noise!r})"
 
     @property
+    def members(self) -> Members:
+        """Who is in which world, as packed bits; attacks that need them have asked first."""
+        assert self.outputs.members is not None
+        return self.outputs.members
+
+    @property
     def masks(self) -> Bools:
-        """(m, units) who is in which world; attacks that need them have asked first."""
+        """(m, units) the same as a matrix, for small pools; `Play.masks` has the exposed units."""
         assert self.outputs.masks is not None
         return self.outputs.masks
 
@@ -201,6 +211,22 @@ class Play:
     def weights(self) -> Floats:
         """(m,) prior."""
         return self.game.outputs.weights
+
+    @cached_property
+    def units(self) -> Ints:
+        """The units to attack, rising: all of a small pool, the most exposed of a large one.
+
+        An attack is a lower bound, so whom it leaves out costs it strength and nobody else.
+        """
+        members = self.game.members
+        if members.units <= _ALL_UNITS:
+            return np.arange(members.units)
+        return np.sort(np.argsort(-influence(self.game.outputs), kind="stable")[:_MOST_EXPOSED])
+
+    @cached_property
+    def masks(self) -> Bools:
+        """(m, k) who of `units` is in which world."""
+        return self.game.members.of(self.units)
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -307,3 +333,16 @@ class Attack(ABC):
         Guarantees:
             The limits of the finding miss with probability at most `delta` together.
         """
+
+
+def influence(outputs: Outputs) -> Floats:
+    """Return how far each unit's presence moves the output, in units of its spread, (units,)."""
+    assert outputs.members is not None
+    spread = outputs.values.std(axis=0)
+    moves = (outputs.values - outputs.center) / np.where(spread > 0, spread, 1.0)
+    moves *= outputs.weights[:, None]
+    parts = [
+        np.linalg.norm(outputs.members.sums(moves, block) - 0.5 * moves.sum(axis=0), axis=1)
+        for block in outputs.members.blocks()
+    ]
+    return np.concatenate(parts)

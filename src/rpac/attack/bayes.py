@@ -82,7 +82,7 @@ def roc(scores: Floats, inside: Any, study: Floats, delta: float) -> Roc:
 
 def membership(play: Play, decoder: Decoder, games: Games, units: Ints) -> Floats:
     """Return P(unit in the drawn world | release), (n, units)."""
-    columns = play.game.masks[:, units].astype(np.float64)
+    columns = play.game.members.of(units).astype(np.float64)
     out = np.empty((len(games), units.size))
     for rows, post in posteriors(decoder, play.weights, games.released):
         out[rows] = post @ columns
@@ -95,7 +95,7 @@ class Membership(Attack):
 
     Detail: `worst` (the units that study games show as most exposed, with success, its limits and
     estimated nats on judging games), `roc` of the first of them, and `leakage`, the estimated nats
-    on every unit, from study games.
+    on every unit, from study games (0 for those that a large pool leaves out).
     """
 
     name = "membership"
@@ -103,21 +103,22 @@ class Membership(Attack):
 
     def run(self, play: Play, delta: float) -> Finding:
         """Return success on the worst unit, and the nats that follow."""
-        masks, prior = play.game.masks, play.weights @ play.game.masks
-        open_units = secret_units(play)
+        members, open_units = play.game.members, secret_units(play)
+        masks = members.of(open_units)
+        prior = play.weights @ masks
         study = play.study[:_RANKING]
         early = membership(play, play.decoder, study, open_units)
-        seen = masks[study.worlds][:, open_units]
-        leakage = np.zeros(masks.shape[1])
-        leakage[open_units] = _unit_gains(early, seen, prior[open_units]).mean(axis=0)
+        seen = masks[study.worlds]
+        leakage = np.zeros(members.units)
+        leakage[open_units] = _unit_gains(early, seen, prior).mean(axis=0)
         order = np.argsort(-leakage[open_units])[:_SHOWN]
         units = open_units[order]
         late = membership(play, play.decoder, play.judge, units)
-        truth = masks[play.judge.worlds][:, units]
+        truth = masks[:, order][play.judge.worlds]
         hits = ((late > 0.5) == truth).sum(axis=0)
-        gains = _unit_gains(late, truth, prior[units])
+        gains = _unit_gains(late, truth, prior[order])
         u = int(units[0])
-        blind = float(max(prior[u], 1 - prior[u]))
+        blind = float(max(prior[order[0]], 1 - prior[order[0]]))
         found = success_finding(self.name, int(hits[0]), len(late), blind, delta / 2)
         least = gain_range(1.0 - blind)
         nats = max(found.nats, mean_limits(gains[:, 0], *least, delta / 2)[0])
@@ -128,7 +129,7 @@ class Membership(Attack):
             for i, unit in enumerate(units)
         ]  # fmt: skip
         curve = roc(late[:, 0], truth[:, 0], early[~seen[:, order[0]], order[0]], delta)
-        note = f"unit {u}, most exposed of {masks.shape[1]} on study games"
+        note = f"unit {u}, most exposed of {members.units} on study games"
         return Finding(
             self.name, "success", found.estimate, found.low, found.high, max(nats, 0.0), blind,
             person=True, note=note, detail={"worst": worst, "roc": curve, "leakage": leakage},
@@ -142,8 +143,9 @@ def _unit_gains(inside: Floats, truth: Any, prior: Floats) -> Floats:
 
 def secret_units(play: Play) -> Ints:
     """Return the units that study games show in and out: whose membership is a secret."""
-    times = play.game.masks[play.study.worlds].sum(axis=0)
-    found = np.flatnonzero((times > 2) & (times < len(play.study) - 2))
+    drawn = np.bincount(play.study.worlds, minlength=len(play.weights))
+    times = drawn @ play.masks
+    found = play.units[(times > 2) & (times < len(play.study) - 2)]
     if not found.size:
         got = f"too few in {len(play.study)} study games"
         raise refuse("games with and without some unit", got, "Play more games.")
@@ -171,25 +173,28 @@ class Informed(Attack):
 
     def run(self, play: Play, delta: float) -> Finding:
         """Return the nats on the world given what they know, and their success before and after."""
-        masks, p, games = play.game.masks, play.weights, play.judge
-        others = [u for u in range(masks.shape[1]) if u not in self.known]
-        unit = self.unit if self.unit is not None else next(iter(others), None)
-        if unit not in others or not set(self.known) <= set(range(masks.shape[1])):
+        members, p, games = play.game.members, play.weights, play.judge
+        every = range(members.units)
+        free = (u for u in every if u not in self.known)
+        unit = self.unit if self.unit is not None else next(free, None)
+        if unit is None or unit in self.known or not {unit, *self.known} <= {*every}:
             raise refuse(
-                f"known units below {masks.shape[1]}, and another to ask for",
+                f"known units below {members.units}, and another to ask for",
                 f"{self.known} and unit={self.unit}",
                 "Let them know fewer.",
             )
-        groups = np.unique(masks[:, self.known], axis=0, return_inverse=True)[1].ravel()
+        known = members.of(np.array(self.known, np.int64))
+        own_bits = members.of(np.array([unit]))[:, 0]
+        groups = np.unique(known, axis=0, return_inverse=True)[1].ravel()
         mass = np.bincount(groups, p)
-        before = np.bincount(groups, p * masks[:, unit]) / mass
+        before = np.bincount(groups, p * own_bits) / mass
         gains, right = np.empty(len(games)), np.empty(len(games), bool)
         for rows, post in posteriors(play.decoder, p, games.released):
             own = games.worlds[rows]
             post = post * (groups == groups[own][:, None])
             post /= np.maximum(post.sum(axis=1, keepdims=True), 1e-300)
             gains[rows] = log_gain(post[np.arange(len(own)), own], p[own] / mass[groups[own]])
-            right[rows] = (post @ masks[:, unit] > 0.5) == masks[own, unit]
+            right[rows] = (post @ own_bits > 0.5) == own_bits[own]
         blind = float(mass @ np.maximum(before, 1 - before))
         after = clopper_pearson(right.sum(), len(right), delta)
         least = float((p / mass[groups]).min())

@@ -95,9 +95,10 @@ def _partitions(play: Play, marker: Marker) -> Iterator[tuple[Ints, str]]:
     own = np.unique(marker(outputs.values), return_inverse=True)[1].ravel()
     if 1 < own.max() + 1 <= 2 * _MARKS:
         yield own, "the mark of the world's own answer"
-    if outputs.masks is not None:
-        for unit in np.flatnonzero(outputs.masks.any(axis=0) & ~outputs.masks.all(axis=0)):
-            yield outputs.masks[:, unit].astype(np.int64), f"membership of unit {unit}"
+    if outputs.members is not None:
+        for unit, inside in zip(play.units, play.masks.T, strict=True):
+            if inside.any() and not inside.all():
+                yield inside.astype(np.int64), f"membership of unit {unit}"
 
 
 @final

@@ -8,8 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from rpac._base.checks import count, refuse
-from rpac._base.types import Floats
-from rpac.attack.base import Attack, Finding, Play
+from rpac.attack.base import Attack, Finding, Play, influence
 from rpac.calibrators.base import Calibrator
 from rpac.front.methods import calibrate
 from rpac.worlds.outputs import Outputs
@@ -56,7 +55,7 @@ class PoolMembership(Attack):
         """Return the largest ratio of noise (root power) with and without a unit."""
         whole = simulate(self.source, self.mechanism)
         with_all = self._scale(whole)
-        units = np.argsort(-_influence(whole))[: self.candidates]
+        units = np.argsort(-influence(whole))[: self.candidates]
         ratios = {}
         for u in units:
             rest = simulate(self.source.without(int(u)), self.mechanism)
@@ -75,12 +74,3 @@ class PoolMembership(Attack):
         if not power > 0:
             raise refuse("noise of positive power", power, "Lower the budget.")
         return float(np.sqrt(power))
-
-
-def _influence(outputs: Outputs) -> Floats:
-    """Return how far each unit's presence moves the output, in units of its spread, (units,)."""
-    assert outputs.masks is not None
-    spread = outputs.values.std(axis=0)
-    unit = (outputs.values - outputs.center) / np.where(spread > 0, spread, 1.0)
-    moved = (outputs.masks - 0.5).T @ (unit * outputs.weights[:, None])
-    return np.asarray(np.linalg.norm(moved, axis=1))

@@ -117,7 +117,7 @@ class Threshold(Attack):
 
 def _unit_scores(play: Play) -> tuple[Floats, Floats, Bools]:
     """Return (study scores, judging scores, study membership), each (n, units)."""
-    inside = play.game.masks[play.study.worlds][:, secret_units(play)]
+    inside = play.game.members.of(secret_units(play))[play.study.worlds]
     y, new = (np.nan_to_num(g.released, posinf=0.0, neginf=0.0) for g in (play.study, play.judge))
     share = inside.mean(axis=0)
     center = y.mean(axis=0)
@@ -139,7 +139,7 @@ def _moments(scores: Floats, chosen: Bools) -> tuple[Floats, Floats]:
 def _judged(name: str, play: Play, first: Floats, second: Floats, delta: float) -> Finding:
     """Pick unit and threshold on study statistics, and count hits on judging ones."""
     units = secret_units(play)
-    masks = play.game.masks[:, units]
+    masks = play.game.members.of(units)
     inside, prior = masks[play.study.worlds], play.weights @ masks
     cuts = np.quantile(first, np.linspace(0.02, 0.98, 25), axis=0)
     rates = np.stack([((first > cut) == inside).mean(axis=0) for cut in cuts])

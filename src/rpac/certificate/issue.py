@@ -63,13 +63,13 @@ def issue(
         noise = law
     k = attempts.attempt(outputs.digest) if _left_to_chance(outputs, noise, draws) else 1
     delta = error / (k * (k + 1)) if outputs.exact else error
-    if outputs.masks is not None:
+    if outputs.members is not None:
         delta /= 2  # one half for the nats, one for the units' success
     if outputs.exact:
         evidence = _finite_evidence(outputs, noise, delta, draws)
     else:
         evidence = _open_evidence(outputs, law, delta, attempts)
-    worst = worst_unit(outputs, noise, delta, draws, asked=on_a_person(outputs, limit))
+    worst = worst_unit(outputs, noise, delta, draws)
     made = _written(
         outputs, noise, evidence, confidence, worst=worst, attempt=k,
         requested=_requested(outputs, limit),

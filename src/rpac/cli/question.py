@@ -40,7 +40,7 @@ class Ask:
     @property
     def about(self) -> Json:
         """What a record says of the data: nothing of their content."""
-        return {"unit": self.unit, "worlds": self.source.size}
+        return {"unit": self.unit, "worlds": len(self.source.members)}
 
     def named(self, worst: list[Json]) -> list[Json]:
         """Return exposed units under their own names; sealed."""

@@ -23,11 +23,18 @@ from rpac.calibrators.closed_form import (
 )
 from rpac.calibrators.equilibrium import Equilibrium
 from rpac.certificate.atoms import distinct
-from rpac.certificate.person import on_a_person, unit_success
+from rpac.certificate.person import (
+    DRAWS,
+    Judge,
+    People,
+    drawn_limits,
+    on_a_person,
+    worst_unit,
+)
 from rpac.errors import ExactRelease
 from rpac.learned.sliced import SlicedStackelberg
 from rpac.learned.stackelberg import Stackelberg
-from rpac.noise.base import Law, Releasable
+from rpac.noise.base import Law, Releasable, integer_table, look_up, study_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.label import LabelChannel
@@ -45,6 +52,11 @@ METHODS: Mapping[str, Calibrator] = {
     "sr-pac": Stackelberg(),
 }
 
+_COARSE = 64
+"""Steps to a deviation of the grid on which one axis is searched."""
+_RANKED = 64
+_STEPS = 200
+
 
 def calibrate(outputs: Outputs, budget: Any, method: str | Calibrator = "equilibrium") -> Law:
     """Return noise for these outputs and this budget.
@@ -55,7 +67,8 @@ def calibrate(outputs: Outputs, budget: Any, method: str | Calibrator = "equilib
         method: One of `rpac.front.methods.METHODS`, or a `Calibrator`.
 
     Returns:
-        Noise that is expected to meet the budget. It is a proposal: `certify` decides.
+        Noise that is expected to meet the budget. It is a proposal: `certify` decides. Where all
+        worlds agree on every number it has no power: there is nothing that it could hide.
 
     >>> import rpac
     >>> rpac.calibrate(rpac.Outputs([-1.0, 1.0]), 0.5)
@@ -66,6 +79,8 @@ def calibrate(outputs: Outputs, budget: Any, method: str | Calibrator = "equilib
     method = calibrator(method)
     limit = as_budget(budget)
     nats = limit.nats(outputs.entropy)
+    if outputs.constant.all():
+        return exact_noise(outputs)  # a fact of the pool, which no noise hides
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
         return worst_unit_noise(outputs, limit)
     if needs_no_noise(outputs, nats):
@@ -97,13 +112,16 @@ def method_name(method: str | Calibrator) -> str:
 
 def needs_no_noise(outputs: Outputs, nats: float) -> bool:
     """Tell whether a bare release stays within the budget."""
-    return outputs.exact and 0 < entropy(distinct(outputs.values, outputs.weights)[1]) <= nats
+    return outputs.exact and entropy(distinct(outputs.values, outputs.weights)[1]) <= nats
 
 
 def exact_noise(outputs: Outputs) -> Releasable:
     """Return the law of a bare release: no noise, on a grid finer than the outputs differ."""
     if outputs.kind == "label":
         return LabelChannel(np.eye(len(outputs.labels)))
+    if outputs.constant.all():
+        one = np.eye(outputs.dim, 1)
+        return GridNoise(one, outputs.values[0], (LatticeNoise(1.0, [0], [1.0]),))
     basis, spectrum = principal(outputs)
     whole = outputs.kind == "count" and outputs.dim == 1
     step = 1.0 if whole else float(np.sqrt(spectrum.sum())) * 2.0**-36
@@ -116,19 +134,52 @@ def exact_noise(outputs: Outputs) -> Releasable:
 def worst_unit_noise(outputs: Outputs, limit: SuccessRate) -> GaussianNoise:
     """Return the least Gaussian noise, of Auto-PAC's shape, that keeps every unit's success low.
 
-    Success falls with the scale of Gaussian noise, so the scale is met from the safe side. Where
-    success is estimated from draws, two intervals' width is left for the certificate's own.
+    Success falls with the scale of Gaussian noise, so the scale is met from the safe side: on a
+    coarser grid for one axis, by draws with a seed for several, so that a plan and its release
+    find the same noise. What was found is held against the figure that a certificate will state,
+    and stepped up where that asks for more.
     """
     noise = AutoPAC().propose(outputs, max(limit.nats(), 1e-3))
-    masks = outputs.masks
-    assert masks is not None
-    room = 2e-3 * (limit.rate - limit.prior)
+    excess = limit.rate - limit.prior
+    room = 2e-3 * excess
+    estimate = _coarse_success if noise.variances.size == 1 else _seeded_success
 
     def gap(t: float) -> float:
-        law = tabulate(outputs, noise.scaled(np.exp(t)))
-        codes = law.encode(outputs.values)
-        found = unit_success(codes, outputs.weights, masks, law, delta=DELTA)
-        slack = 0.0 if law.rank == 1 else 0.2 * (limit.rate - limit.prior)
-        return float(found.max()) + slack - limit.rate + room
+        return estimate(outputs, noise.scaled(np.exp(t))) - limit.rate + room
 
-    return noise.scaled(float(np.exp(meet(gap, 4 * room, width=1e-3))))
+    found = noise.scaled(float(np.exp(meet(gap, 4 * room, width=1e-3))))
+    for _ in range(_STEPS):
+        figure = worst_unit(outputs, tabulate(outputs, found), DELTA / 2, None)
+        if figure is not None and figure <= limit.rate:
+            break
+        found = found.scaled(1.01)
+    return found
+
+
+def _coarse_success(outputs: Outputs, noise: GaussianNoise) -> float:
+    """Return the success on the worst unit for one axis, on a grid of a few steps a deviation."""
+    law = tabulate(outputs, noise)
+    if law.scales[0] > 2 * _COARSE:
+        steps = np.sqrt(noise.variances) / _COARSE
+        law = GridNoise.gaussians(noise.basis, outputs.center, steps, _COARSE)
+    figure = worst_unit(outputs, law, DELTA, 0)
+    return 1.0 if figure is None else figure
+
+
+def _seeded_success(outputs: Outputs, noise: GaussianNoise) -> float:
+    """Return what a certificate by draws will very likely say at most, for several axes.
+
+    The mean on the units with the largest bounds, from draws with a seed; and the certificate's
+    own interval and scatter (three standard errors, and three of this estimate's).
+    """
+    assert outputs.members is not None
+    law = tabulate(outputs, noise)
+    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
+    rng = np.random.default_rng(0)
+    worlds = look_up(integer_table(people.weights), study_uniforms(rng, DRAWS))
+    judge = Judge.at(people, law, worlds, law.at(study_uniforms(rng, DRAWS, law.rank)))
+    units = np.argsort(-drawn_limits(people, law), kind="stable")[:_RANKED]
+    right = judge.right(people, units)
+    means, errors = right.mean(axis=0), right.std(axis=0) / np.sqrt(DRAWS)
+    goal = float(np.log(8 * _RANKED / DELTA))
+    return float((means + errors * (np.sqrt(2 * goal) + 3 * np.sqrt(2))).max())

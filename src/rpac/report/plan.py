@@ -8,15 +8,18 @@ from typing import Any, final
 
 import numpy as np
 
+from rpac._base.entropy import entropy
 from rpac._base.types import Floats, Json
 from rpac.advantage import nats_to_success
 from rpac.budget import Budget, SuccessRate, as_budget
 from rpac.calibrators.base import Calibrator
+from rpac.certificate.evidence import proved_leakage
 from rpac.certificate.person import on_a_person
 from rpac.errors import ExactRelease
 from rpac.front.compare import curve
 from rpac.front.methods import calibrate
 from rpac.noise.base import Law, Noise
+from rpac.noise.grid import tabulate
 from rpac.report import wording
 from rpac.worlds.flatten import flatten
 from rpac.worlds.outputs import Outputs
@@ -32,11 +35,15 @@ class Plan:
     """A price and two errors a number. None of them is the answer.
 
     Attributes:
-        nats: The price: what the ledger will be charged at most.
+        nats: The price: what the ledger will be charged at most. For a success rate on a person
+            it is the least proved bound of the planned noise, since that is what will be booked.
+        membership: What one person's membership in the drawn sample can be guessed at, at most;
+            None where no half-sample is drawn.
         meaning: The price in words: the most that it can mean for one person. What is certified
             may be less.
         numbers: For each number its name, and the standard errors that noise and sampling add
-            to it, in its own units, against the whole table.
+            to it, in its own units, against the whole table; `fact` is true of numbers on which
+            all worlds agree: facts of the pool, released as they are.
         curve: (budget, noise) pairs: root mean square noise over all numbers, in shares of how
             far the answer varies between samples.
         chosen: The share at this plan's budget.
@@ -44,6 +51,7 @@ class Plan:
     """
 
     nats: float
+    membership: float | None
     meaning: str
     numbers: list[Json]
     curve: list[tuple[float, float]]
@@ -79,10 +87,11 @@ def plan(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExactRelease)
             noise = calibrate(outputs, limit, method)
-    nats = limit.nats(outputs.entropy)
+    nats, membership = price(outputs, limit, noise)
     return Plan(
         nats=nats,
-        meaning=_meaning(outputs, limit, nats),
+        membership=membership,
+        meaning=_meaning(membership, nats),
         numbers=_numbers(outputs, noise, full),
         curve=noise_curve(outputs),
         chosen=_share(outputs, noise),
@@ -90,26 +99,42 @@ def plan(
     )
 
 
-def _meaning(outputs: Outputs, limit: Budget, nats: float) -> str:
-    """Return what the price means: for one person, where a half of them is drawn."""
-    if outputs.masks is None:
-        return wording.any_guess(nats)
+def price(outputs: Outputs, limit: Budget, noise: Law) -> tuple[float, float | None]:
+    """Return what will be charged at most, in nats, and the membership figure beside it.
+
+    A release within a budget of nats is charged at most those. A success rate on a person says
+    nothing of nats: there the least proved bound of the law, which the search finds again.
+    """
+    if outputs.members is None:
+        return limit.nats(outputs.entropy), None
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
-        return wording.before_and_after(limit.rate)
-    return wording.before_and_after(float(nats_to_success(nats)))
+        law = tabulate(outputs, noise)
+        h = entropy(outputs.weights)
+        return proved_leakage(outputs.codes(law), outputs.weights, law, h), limit.rate
+    nats = limit.nats(outputs.entropy)
+    return nats, min(1.0, float(nats_to_success(nats)))
+
+
+def _meaning(membership: float | None, nats: float) -> str:
+    """Return what the price means: for one person, where a half of them is drawn."""
+    return wording.any_guess(nats) if membership is None else wording.before_and_after(membership)
 
 
 def _numbers(outputs: Outputs, noise: Law, full: Any) -> list[Json]:
     if not isinstance(noise, Noise):
-        return [{"number": "a label", "noise": float(noise.power), "sampling": None}]
+        label = {"number": "a label", "noise": float(noise.power), "sampling": None}
+        return [label | {"fact": bool(outputs.constant[0])}]
     scale = outputs.scale
     weights, values = outputs.planning.weights, outputs.planning.values * scale
     target = weights @ values if full is None else np.asarray(full, np.float64)
     sampling = np.sqrt(weights @ np.square(values - target))
+    constant = outputs.constant
     added = np.sqrt(np.diag(noise.cov)) * np.abs(scale)
     return [
-        {"number": name, "noise": float(a), "sampling": float(s)}
-        for name, a, s in zip(outputs.names, added, sampling, strict=True)
+        {"number": name, "noise": float(a), "sampling": float(s), "fact": bool(fact)}
+        for name, a, s, fact in zip(
+            outputs.names, np.where(constant, 0.0, added), sampling, constant, strict=True
+        )
     ]
 
 
@@ -125,7 +150,8 @@ def _share(outputs: Outputs, noise: Law) -> float:
     if outputs.kind == "label":
         return float(noise.power)
     moves = np.square(outputs.planning.values - outputs.center)
-    return float(np.sqrt(noise.power / (outputs.planning.weights @ moves).sum()))
+    spread = float((outputs.planning.weights @ moves).sum())
+    return float(np.sqrt(noise.power / spread)) if spread > 0 else 0.0
 
 
 def full_answer(source: Source, mechanism: Any) -> Floats | None:

@@ -37,10 +37,11 @@ class ByWorld:
             The keys of the rows, and (worlds + 1, rows, measures) numbers, the pool's last; NaN
             for NULL.
         """
-        masks = self.tables.source.masks
-        members = [np.ones(masks.shape[1], bool), *masks[::-1]]
+        members = self.tables.source.members
         with self._inside():
-            found = [self._run(row) for row in progress(members, len(members))]
+            found = [self._run(np.ones(members.units, bool))]
+            places = range(len(members))[::-1]
+            found += [self._run(members.world(i)) for i in progress(places, len(places))]
         seen = {key for answer in found for key in answer}
         self._rows = _every_group(self.question, sorted(seen, key=_sortable))
         values = np.stack([self._aligned(answer) for answer in found[::-1]])
@@ -58,7 +59,9 @@ class ByWorld:
 
     def _answer(self, world: int) -> Floats:
         first = self._first.pop(world, None)
-        return self._aligned(self._run(self.tables.source.masks[world])) if first is None else first
+        if first is not None:
+            return first
+        return self._aligned(self._run(self.tables.source.members.world(world)))
 
     @contextmanager
     def _inside(self) -> Iterator[None]:

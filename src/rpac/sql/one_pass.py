@@ -20,6 +20,8 @@ from rpac.sql.totals import extremes, on_grid, ranked, totals
 
 PROBES = 64
 """Worlds that show how answers spread, before all are answered."""
+_MOST_BITS = 1 << 25
+"""Worlds times units whose membership is unpacked at a time."""
 _ADDED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _ODD = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Window, exp.GroupingSets, exp.Rollup,
         exp.Cube)  # fmt: skip
@@ -105,13 +107,17 @@ class OnePass:
         These are (k + 1, rows, measures) numbers, of the first worlds and, last, of the pool; NaN
         for NULL.
         """
-        masks = self.tables.source.masks[:PROBES]
+        members = self.tables.source.members
+        masks = members.rows(range(min(PROBES, len(members))))
         values = self._values(np.append(masks, np.ones_like(masks[:1]), axis=0))
         return self._rows(), values
 
     def answers(self, worlds: Ints) -> Floats:
         """Return the (k, rows, measures) numbers of these worlds; NaN for NULL."""
-        return self._values(self.tables.source.masks[worlds])
+        members = self.tables.source.members
+        size = max(1, _MOST_BITS // members.units)
+        parts = [worlds[a : a + size] for a in range(0, len(worlds), size)]
+        return np.concatenate([self._values(members.rows(part)) for part in parts])
 
     @cached_property
     def _cells(self) -> Cells:

@@ -89,7 +89,7 @@ class Query:
             filled: (k + 1, rows, measures) answers on k worlds and on the pool. They stand for
                 all worlds, beside which the pool counts as one more.
         """
-        m, k = len(self.database.source.masks), len(filled) - 1
+        m, k = len(self.database.source.members), len(filled) - 1
         weights = np.append(np.full(k, m / k), 1.0) / (m + 1)
         center = np.tensordot(weights, filled, 1)
         spread = np.sqrt(np.tensordot(weights, np.square(filled - center), 1).mean(axis=0))

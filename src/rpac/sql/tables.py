@@ -58,7 +58,7 @@ class Tables:
         self.entities = self._entities()
         self.units = self._number_units()
         self._own_rows()
-        pool = Pool(len(self.units), self.version())
+        pool = Pool(len(self.units), self.version(), self.unit_names())
         self.source = Subsets(pool, worlds=worlds, seed=seed)
         self.connection.execute("SET enable_external_access = false")
 

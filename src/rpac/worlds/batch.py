@@ -35,7 +35,7 @@ def stacked(parts: Sequence[Outputs]) -> Outputs:
         parts[0].weights,
         kind="real",
         statement=parts[0].statement,
-        masks=parts[0].masks,
+        masks=parts[0].members,
         form=Form("batch", (), whole=False, rebuild=rebuild,
                   scale=np.concatenate([part.scale for part in parts])),
     )  # fmt: skip

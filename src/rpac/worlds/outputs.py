@@ -17,6 +17,7 @@ from rpac._base.hashing import digest
 from rpac._base.sealed import Sealed
 from rpac._base.types import Bools, Floats, Ints, Json
 from rpac.worlds.flatten import Form
+from rpac.worlds.members import Members
 
 Kind: TypeAlias = Literal["real", "count", "label"]
 _KINDS: Mapping[str, Kind] = MappingProxyType(
@@ -55,7 +56,7 @@ class Outputs(Sealed, Frozen):
         kind: "real", "count" or "category", to override what the array suggests.
         statement: The secret, in words.
         clip: (low, high), each (d,): the values are draws of an open distribution, clipped to it.
-        masks: (m, units) who is in which world, for half-samples.
+        masks: (m, units) who is in which world, for half-samples; a matrix, or `Members`.
         form: How the mechanism's answers look.
 
     Attributes:
@@ -64,7 +65,7 @@ class Outputs(Sealed, Frozen):
         kind: "real", "count" or "label".
         exact: True for finite worlds, False for draws of an open distribution.
         clip: (low, high), each (d,), for draws; else None.
-        masks: (m, units) who is in which world, for half-samples; else None.
+        members: Who is in which world, for half-samples, as packed bits; else None.
 
     >>> Outputs([[0.0], [1.0]])
     Outputs(worlds=2, dim=1, kind='real', exact=True, digest='...')
@@ -78,7 +79,7 @@ class Outputs(Sealed, Frozen):
         *,
         statement: str | None = None,
         clip: tuple[Floats, Floats] | None = None,
-        masks: Bools | None = None,
+        masks: Bools | Members | None = None,
         form: Form | None = None,
     ) -> None:
         raw = np.asarray(values)
@@ -97,7 +98,9 @@ class Outputs(Sealed, Frozen):
             equal if weights is None else probabilities(weights, "weights", size=m, positive=True)
         )
         self.exact, self.clip, self.form = clip is None, clip, form
-        self.masks = None if masks is None else _read_only(masks)
+        self.members = masks if isinstance(masks, Members | None) else Members.wrap(masks)
+        if self.members is not None and len(self.members) != m:
+            raise refuse(f"masks of {m} worlds", len(self.members), "Give one row a world.")
         self.statement = f"which of {m} worlds was drawn" if statement is None else statement
         self._half = False
         self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
@@ -107,6 +110,11 @@ class Outputs(Sealed, Frozen):
     def dim(self) -> int:
         """Number of coordinates, d."""
         return int(self.values.shape[1])
+
+    @cached_property
+    def masks(self) -> Bools | None:
+        """(m, units) who is in which world, read-only, or None: for study and small pools."""
+        return None if self.members is None else self.members.matrix()
 
     @property
     def center(self) -> Floats:
@@ -241,13 +249,6 @@ class Outputs(Sealed, Frozen):
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
-
-
-def _read_only(masks: Bools) -> Bools:
-    """Return a view that cannot be written: masks are large, and the source keeps its own."""
-    view = masks.view()
-    view.setflags(write=False)
-    return view
 
 
 def _kind_of(raw: Any, kind: str | None) -> Kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -133,20 +133,21 @@ def evaluate(
 
 
 def _run_each(
-    mechanism: Callable[..., Any], secrets: list[Any], n_jobs: int, seed: int
+    mechanism: Callable[..., Any], secrets: Sequence[Any], n_jobs: int, seed: int
 ) -> list[Any]:
+    """Run a mechanism world by world; each is made, and let go, when its turn comes."""
     from joblib import Parallel, delayed
 
-    calls: list[tuple[Any, Any]] = [(secret, None) for secret in secrets]
+    seeds: list[Any] = [None] * len(secrets)
     if _takes_rng(mechanism):
-        seeds = np.random.SeedSequence([seed, 1]).spawn(len(secrets))
-        calls = list(zip(secrets, seeds, strict=True))
+        seeds = list(np.random.SeedSequence([seed, 1]).spawn(len(secrets)))
+    calls = zip(secrets, seeds, strict=True)
     if n_jobs == 1:
-        return [_run(mechanism, *call) for call in progress(calls, len(calls))]
+        return [_run(mechanism, *call) for call in progress(calls, len(seeds))]
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_run)(mechanism, *call) for call in calls
     )
-    return list(progress(jobs, len(calls)))
+    return list(progress(jobs, len(seeds)))
 
 
 def _takes_rng(mechanism: Callable[..., Any]) -> bool:
@@ -185,20 +186,26 @@ def _run_stacks(mechanism: Callable[..., Any], secrets: Any) -> Any:
         return np.concatenate(
             [_answers(mechanism, block) for block in progress(pieces, len(pieces))]
         )
-    arrays = [np.asarray(secret) for secret in secrets]
-    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for i, item in enumerate(arrays):
-        groups[item.shape].append(i)
-    blocks = []
-    for shape, group in groups.items():
-        size = max(1, _STACK // max(1, math.prod(shape)))
-        blocks += [group[a : a + size] for a in range(0, len(group), size)]
     answers: list[Any] = [None] * len(secrets)
-    for block in progress(blocks, len(blocks)):
-        results = _answers(mechanism, np.stack([arrays[i] for i in block]))
-        for i, result in zip(block, results, strict=True):
-            answers[i] = result
+    waiting: dict[tuple[int, ...], list[tuple[int, Any]]] = defaultdict(list)
+    for i, secret in enumerate(progress(secrets, len(secrets))):
+        item = np.asarray(secret)
+        group = waiting[item.shape]
+        group.append((i, item))
+        if len(group) * max(1, item.size) >= _STACK:  # full: nothing more of it is held
+            _run_group(mechanism, waiting.pop(item.shape), answers)
+    for group in waiting.values():
+        _run_group(mechanism, group, answers)
     return answers
+
+
+def _run_group(
+    mechanism: Callable[..., Any], group: list[tuple[int, Any]], answers: list[Any]
+) -> None:
+    """Run a vectorised mechanism on worlds of one shape, and put its answers in their places."""
+    results = _answers(mechanism, np.stack([item for _, item in group]))
+    for (i, _), result in zip(group, results, strict=True):
+        answers[i] = result
 
 
 def _answers(mechanism: Callable[..., Any], stack: Any) -> Any:
@@ -264,7 +271,7 @@ def _collected(form: Form, values: Any, source: Source, shown: Form) -> Outputs:
             values, kind="real", statement=source.statement, clip=(low, high), form=shown
         )
     kind = "category" if form.name == "label" else "count" if form.whole else "real"
-    masks = source.masks if isinstance(source, Subsets) else None
+    masks = source.members if isinstance(source, Subsets) else None
     return Outputs(
         values, source.weights, kind, statement=source.statement, masks=masks, form=shown
     )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import itertools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from rpac._base.checks import array, count, probabilities, refuse
 from rpac._base.hashing import digest, fingerprint
 from rpac._base.types import Bools, Floats
 from rpac.errors import MechanismError
+from rpac.worlds.members import half_samples
 
 
 class Source(ABC):
@@ -74,6 +73,26 @@ class Worlds(Source):
         """The secret, in words."""
         return f"which of {len(self.secrets)} worlds was drawn"
 
+    @cached_property
+    def version(self) -> str:
+        """Hash of the worlds with their weights, in whatever order they are listed."""
+        pairs = zip(self.secrets, self._shares, strict=True)
+        return digest("worlds", *sorted(f"{fingerprint(s)} {w}" for s, w in pairs))
+
+    @cached_property
+    def secret(self) -> str:
+        """Hash of what is drawn, and with which weights, in whatever order they are listed."""
+        return digest(self.statement, *sorted(self._shares))
+
+    @property
+    def _shares(self) -> list[str]:
+        m = len(self.secrets)
+        return (
+            [repr(1.0 / m)] * m
+            if self.weights is None
+            else list(map(repr, map(float, self.weights)))
+        )
+
     def worlds(self, seed: int) -> list[Any]:
         """Return the secrets."""
         return self.secrets
@@ -81,38 +100,65 @@ class Worlds(Source):
 
 @final
 class Pool:
-    """Units known by number alone: a world of `Subsets(Pool(n))` is its number, a row of masks.
+    """Units known by id alone: a world of `Subsets(Pool(n))` is its number.
 
     Args:
         size: Number of units.
         version: Hash of the data that belong to them.
+        ids: (size,) their ids, all different; their numbers by default. They decide who is in
+            which world, as the entries of a `unit` column do.
     """
 
-    def __init__(self, size: int, version: str = "") -> None:
+    def __init__(self, size: int, version: str = "", ids: Sequence[Any] | None = None) -> None:
         self.size, self.version = count(size, "size", least=0), version
+        self.ids: Sequence[Any] = range(self.size) if ids is None else ids
+        if len(self.ids) != self.size:
+            raise refuse(f"{self.size} ids", len(self.ids), "Give one for each unit.")
 
     def __len__(self) -> int:
         return self.size
 
 
 @final
+class HalfSamples(Sequence[Any]):
+    """The half-samples of a source, each made when it is asked for: all at once might not fit."""
+
+    def __init__(self, source: Subsets) -> None:
+        self._source = source
+
+    def __len__(self) -> int:
+        return len(self._source.members)
+
+    @overload
+    def __getitem__(self, i: int) -> Any: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Any]: ...
+    def __getitem__(self, i: int | slice) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(len(self))[i]]
+        return self._source.half_sample(i)
+
+
+@final
 class Subsets(Source):
     """Balanced half-samples: each world holds half of the units, each unit half of the worlds.
 
-    Worlds come in complementary pairs. Where there are no more than `worlds` half-samples at all,
-    the source is all of them.
+    Worlds come in complementary pairs. Who is in which is decided by a keyed hash of the units'
+    ids (`members`): not by the order of rows, and a person who joins or leaves moves at most one
+    other unit a pair. Where there are no more than `worlds` half-samples at all, the source is
+    all of them.
 
     Args:
         data: An array (rows first), a list, any data frame that narwhals knows, a DuckDB
             relation, the path of a CSV or Parquet file, or a `Pool`.
         unit: Column that says whose row it is; rows with equal entries move together. "rows":
             every row is a unit of its own, as in arrays and lists without `unit`. Data frames
-            must say which.
+            must say which. Row numbers shift when a row is deleted: prefer a stable id.
         worlds: Number of half-samples m, even.
-        seed: Study randomness that picks the half-samples; the *drawn* world never depends on it.
+        seed: Public key of the hashes; the *drawn* world never depends on it.
 
     Attributes:
-        masks: (m, units) True where a unit is in a world.
+        members: Who is in which world, as packed bits.
         units: (units,) the distinct entries of the unit column, or row numbers.
         frame: The table as a narwhals frame; None where `data` is none.
     """
@@ -145,9 +191,13 @@ class Subsets(Source):
         m = count(worlds, "worlds", least=2)
         if m % 2:
             raise refuse("an even number of worlds", m, "Worlds come in complementary pairs.")
-        self.masks = _half_samples(
-            self.units.size, m, np.random.default_rng(count(seed, "seed", least=0))
-        )
+        ids = data.ids if isinstance(data, Pool) else self.units
+        self.members = half_samples(ids, m, count(seed, "seed", least=0))
+
+    @cached_property
+    def masks(self) -> Bools:
+        """(m, units) True where a unit is in a world: for study and small pools."""
+        return self.members.matrix()
 
     def _column(self, unit: Any) -> Any:
         if self.frame is None:
@@ -160,15 +210,10 @@ class Subsets(Source):
         return frames.keys(self.frame, unit)
 
     @property
-    def size(self) -> int:
-        """Number of half-samples, m."""
-        return len(self.masks)
-
-    @property
     def statement(self) -> str:
         """The secret, in words; not how many units there are, which is nobody's business."""
         return (
-            f"which of {self.size} half-samples of the pool was drawn "
+            f"which of {len(self.members)} half-samples of the pool was drawn "
             f"(every unit is in with probability 1/2)"
         )
 
@@ -182,13 +227,20 @@ class Subsets(Source):
     @cached_property
     def secret(self) -> str:
         """Hash of who is in which world."""
-        return digest(self.statement, self.masks, self._owner)
+        return digest(self.statement, self.members.digest, self._owner)
 
     def worlds(self, seed: int) -> Any:
-        """Return the m half-samples, each of the kind that `data` is; of a pool, their numbers."""
+        """Return the m half-samples, each of the kind that `data` is and made when it is asked for.
+
+        Of a pool their numbers.
+        """
         if isinstance(self._data, Pool):
-            return np.arange(len(self.masks))
-        return [self._take(np.flatnonzero(mask[self._owner])) for mask in self.masks]
+            return np.arange(len(self.members))
+        return HalfSamples(self)
+
+    def half_sample(self, world: int) -> Any:
+        """Return one half-sample, by its number."""
+        return self._take(np.flatnonzero(self.members.world(world)[self._owner]))
 
     def without(self, unit: int) -> Subsets:
         """Return half-samples of the pool without one unit, given by its place in `units`."""
@@ -222,20 +274,6 @@ def _length(data: Any) -> int:
         return len(data)
     except TypeError:
         raise refuse("data with rows", type(data).__name__, "Pass a frame or array.") from None
-
-
-def _half_samples(n: int, m: int, rng: np.random.Generator) -> Bools:
-    """Return (m, n) masks of half-samples in complementary pairs."""
-    half = n // 2
-    whole = math.comb(n, half) * (1 + n % 2)
-    if whole <= m:
-        first = np.zeros((math.comb(n, half), n), bool)
-        for row, chosen in enumerate(itertools.combinations(range(n), half)):
-            first[row, list(chosen)] = True
-        return first if n % 2 == 0 else np.concatenate([first, ~first])
-    order = rng.permuted(np.tile(np.arange(n), (m // 2, 1)), axis=1)
-    first = order < half
-    return np.concatenate([first, ~first])
 
 
 @final
