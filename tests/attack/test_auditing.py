@@ -134,8 +134,8 @@ def test_what_is_missing_is_said_with_what_still_applies():
         rpac.audit((outputs, 1.0), ["magic"])
     with pytest.raises(rpac.InputError, match=r"Expected at least one attack; got \[\]"):
         rpac.audit((outputs, 1.0), [])
-    with pytest.raises(rpac.InputError, match=r"Expected a Release or \(outputs, noise\); got str"):
-        rpac.audit("release")
+    with pytest.raises(rpac.InputError, match=r"Expected a Release or \(outputs, noise\); got int"):
+        rpac.audit(3)
     with pytest.raises(rpac.InputError, match="Expected `confidence` between 0.0 and 1.0; got 1"):
         rpac.audit((outputs, 1.0), confidence=1.0)
 

@@ -452,3 +452,19 @@ def test_a_report_is_rendered_from_its_record_alone(staff, tmp_path):
     assert (code, "got 'x.html': No such file" in err) == (1, True)
     assert "Expected a record of schema rpac-record/2; got 'project.toml' of schema None" in call(
         "report", staff / "project.toml")[2]  # fmt: skip
+
+
+def test_an_audit_of_a_record_reads_it_as_an_outsider(staff, tmp_path):
+    """No unit, no data: a single record is enough, and its defects are the exit code."""
+    words = ("release", staff / "staff.csv", *MEAN, "--ledger", staff / "l.db", "--cap", "1")
+    assert call(*words, "--out", tmp_path / "r.json")[0] == 0
+    body = json.loads((tmp_path / "r.json").read_text())
+    (tmp_path / "r.json").write_text(json.dumps(body | {"plan": {"numbers": [1.0]}}))
+    code, out, err = call("audit", tmp_path / "r.json", "--ledger", staff / "l.db", "--json")
+    found = json.loads(out)
+    assert (code, err) == (1, "")
+    assert "plan" in {row["part"] for row in found["rows"] if row["heading"] == "DEFECT"}
+    assert found["rows"][-1]["tells"].startswith("0 withheld")
+    code, out, err = call("audit", tmp_path / "r.json")
+    assert out.startswith("DEFECT: ")
+    assert "fact of the public pool" in out

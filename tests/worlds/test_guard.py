@@ -3,13 +3,17 @@
 import itertools
 import logging
 import os
+import pickle
 import random
 import signal
 import sys
 import tempfile
+import threading
 import time
+import warnings
 from pathlib import Path
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,6 +95,39 @@ def test_answers_come_back_in_their_own_form():
     assert guarded(lambda x, rng: rng.random(), 9.0)(0, rng=np.random.default_rng(0)) < 1
 
 
+@pytest.mark.parametrize("limits", [{}, LIMITS])
+def test_workers_get_guards(limits):
+    """Sent again and again, one is kept: its server starts once in a process."""
+    worlds = rpac.Worlds(list(range(8)))
+    safe = guarded(lambda x: 1 / (x - 3), sentinel=9.0, **limits)
+    found = [rpac.simulate(worlds, safe, n_jobs=n).values for n in (1, 2)]
+    assert (found[0] == found[1]).all()
+    assert found[0][3] == 9.0
+    again = [pickle.loads(cloudpickle.dumps(safe)) for _ in range(2)]
+    assert (again[0] is again[1]) == bool(limits)
+    assert again[0](3) == 9.0
+
+
+def test_secrets_that_cannot_be_sent():
+    safe = guarded(lambda x: 1.0, sentinel=-1.0, **LIMITS)
+    assert safe([threading.Lock()]) == -1.0  # other lists can
+    with pytest.raises(rpac.InputError, match="sent to another process; got lock. Pass plain"):
+        safe(threading.Lock())
+    lock = threading.Lock()
+    with pytest.raises(rpac.InputError, match="sent to another process; got .*<lambda>, which"):
+        guarded(lambda x: lock, 0.0, seconds=1)
+    assert guarded(lambda x: "text", 0.0, **LIMITS)(0) == 0.0
+
+
+def test_nothing_of_this_process_is_patched():
+    """What a guarded function sees is what is there, limits or not."""
+    before = sys.stdout, sys.stderr, warnings.filters, logging.root.manager.disable
+    seen = []
+    guarded(lambda x: seen.append((sys.stdout, sys.stderr, warnings.filters,
+                                   logging.root.manager.disable)) or 1.0, 0.0)(0)  # fmt: skip
+    assert seen == [before]
+
+
 def test_refusals_of_the_guard():
     with pytest.raises(rpac.InputError, match="Expected a callable mechanism; got int"):
         guarded(3, 0.0)
@@ -121,13 +158,19 @@ def test_a_fresh_draw_is_silent(capfd, caplog):
 
     def loud(x):
         print("secret", x)
+        os.write(2, b"secret")
+        os.system("echo secret")
+        warnings.warn(f"secret {x}", stacklevel=1)
         logging.getLogger("m").error("secret %s", x)
         return x
 
     form = rpac.simulate(rpac.Worlds([1.0, 2.0]), lambda x: x).form
     clip = np.array([-4.0]), np.array([4.0])
     outputs = rpac.Outputs(np.linspace(-1, 1, 100), clip=clip, form=form)
-    answer_on_fresh_draw(source, loud, outputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer_on_fresh_draw(source, loud, outputs)
+        guarded(loud, 0.0, seconds=5)(8.5)
     assert capfd.readouterr() == ("", "")
     assert caplog.text == ""
 
@@ -213,7 +256,8 @@ def test_pure_mechanisms_pass_with_declared_randomness():
 def test_a_panic_tells_nothing():
     source = rpac.Draws(lambda rng: rng.normal(), clip=(-4.0, 4.0), draws=40)
     outputs = rpac.simulate(source, lambda x: x)
-    assert answer_on_fresh_draw(source, die(panic), outputs) == pytest.approx(outputs.center)
+    on_secret = lambda x: panic() if x == 3.5 else x  # noqa: E731
+    assert answer_on_fresh_draw(source, on_secret, outputs, 3.5) == pytest.approx(outputs.center)
     with pytest.raises(rpac.MechanismError, match="got a Panic on some") as caught:
         rpac.simulate(rpac.Worlds([1.0, 2.0]), die(panic))
     assert "8.5" not in str(caught.value)

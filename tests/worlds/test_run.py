@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import wraps
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,18 @@ def noisy_zero(x, rng):
     return x + rng.normal()
 
 
+STUDY = np.random.default_rng(0).normal(size=2)
+"""The seeded draw on which a mechanism must answer in a process of its own; no secret."""
+
+
+def on_the_secret_only(mechanism):
+    @wraps(mechanism)
+    def function(x):
+        return x if (x == STUDY[: np.size(x)]).all() else mechanism(x)
+
+    return function
+
+
 def fails_later(x):
     raise ValueError(x)
 
@@ -157,7 +170,9 @@ def quits(x):
 def test_a_failure_on_the_fresh_draw_is_a_fixed_public_answer(mechanism):
     source = rpac.Draws(lambda rng: rng.normal(size=2), clip=([-1, 0], [1, 6]), draws=40)
     outputs = rpac.simulate(source, lambda x: x)
+    mechanism = on_the_secret_only(mechanism)
     assert answer_on_fresh_draw(source, mechanism, outputs).tolist() == [0.0, 3.0]
+    assert answer_on_fresh_draw(source, mechanism, outputs, np.ones(2)).tolist() == [0.0, 3.0]
     vector = rpac.vectorized(lambda s: s)
     assert answer_on_fresh_draw(source, vector, outputs).shape == (2,)
 
@@ -172,13 +187,64 @@ def test_labels_of_open_distributions_are_refused():
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, SystemExit, MemoryError])
 def test_no_failure_of_the_fresh_draw_comes_through(error):
-    source = rpac.Draws(lambda rng: 3.0 + rng.normal(), clip=(0, 9), draws=100)
+    source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-9, 9), draws=100)
     outputs = rpac.simulate(source, lambda x: x)
 
     def fails(x):
         raise error(f"secret {x}")
 
-    assert answer_on_fresh_draw(source, fails, outputs) == outputs.center
+    assert answer_on_fresh_draw(source, on_the_secret_only(fails), outputs) == outputs.center
+
+
+class Undecided:
+    """A secret that can be sent if it is small."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __reduce__(self):
+        if self.value > 3:
+            raise TypeError(f"the secret is {self.value}")
+        return Undecided, (self.value,)
+
+
+def test_a_given_secret_is_sent_or_is_the_fixed_public_answer():
+    source = rpac.Draws(lambda rng: Undecided(rng.random()), clip=(0, 9), draws=40)
+
+    def value(x):
+        return x.value
+
+    outputs = rpac.simulate(source, value)
+    for given, answer in ((2.0, 2.0), (5.0, 4.5)):
+        assert answer_on_fresh_draw(source, value, outputs, Undecided(given)) == answer
+    with pytest.raises(rpac.InputError, match="sent to another process; got generator"):
+        answer_on_fresh_draw(source, value, outputs, (x for x in [1.0]))
+
+
+def test_a_mechanism_that_cannot_answer_in_a_process_of_its_own_is_refused(tmp_path):
+    """On a seeded draw: else every release would be the middle of the box."""
+    source = rpac.Draws(lambda rng: rng.random(), clip=(0, 1), draws=40)
+
+    def writes(x):
+        (tmp_path / "scratch").write_text("some text")
+        return x
+
+    outputs = rpac.simulate(source, writes)
+    with pytest.raises(rpac.MechanismError, match=r"none from .*writes on a seeded draw. It may"):
+        answer_on_fresh_draw(source, writes, outputs)
+
+
+@rpac.vectorized
+def stack_of_normals(rng, n):
+    return rng.normal(size=(n, 2))
+
+
+def test_a_fresh_draw_of_a_vectorised_sampler_is_one_secret():
+    source = rpac.Draws(stack_of_normals, clip=(-9, 9), draws=40)
+    outputs = rpac.simulate(source, lambda x: x)
+    draws = [answer_on_fresh_draw(source, lambda x: x, outputs) for _ in range(2)]
+    assert (draws[0] != draws[1]).all()
+    assert (np.abs(draws) < 9).all()
 
 
 def test_all_cores_may_be_asked_for():

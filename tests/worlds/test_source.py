@@ -81,7 +81,10 @@ def test_worlds_and_draws():
     assert len(stacked.worlds(0)) == 50
     assert (stacked.worlds(1) == stacked.worlds(1)).all()
     assert (stacked.worlds(1) != stacked.worlds(2)).all()
-    assert stacked.draw() != stacked.draw()
+    single = rpac.Draws(lambda rng: rng.normal(), clip=(-1, 1), draws=40)
+    for each in (stacked, single):
+        assert each.draw() != each.draw()
+        assert each.draw(0) == each.draw(0)
 
 
 BAD = {

@@ -9,6 +9,7 @@ from rpac.attack.interval import clopper_pearson, mean_limits
 from rpac.attack.likelihood import DeclaredLaw, Decoder, FittedLaw
 from rpac.attack.marks import Failure, Precision
 from rpac.attack.pool import PoolMembership
+from rpac.attack.published import Lesson, Reading, outsider
 from rpac.attack.scores import LiRA, OneRun, Threshold, lira, one_run
 
 __all__ = [
@@ -27,12 +28,14 @@ __all__ = [
     "Inference",
     "Informed",
     "Learned",
+    "Lesson",
     "LiRA",
     "Membership",
     "OneRun",
     "Play",
     "PoolMembership",
     "Precision",
+    "Reading",
     "Roc",
     "Sampler",
     "SoftmaxDecoder",
@@ -42,5 +45,6 @@ __all__ = [
     "lira",
     "mean_limits",
     "one_run",
+    "outsider",
     "roc",
 ]

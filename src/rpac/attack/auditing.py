@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from pathlib import Path
+from typing import Any, final, overload
 
 from rpac._base.checks import in_range, refuse
 from rpac._base.text import columns, columns_html
+from rpac._base.types import Json
 from rpac.attack.base import MISSING, Attack, Finding, Game, Play
 from rpac.attack.bayes import Bayes, Informed, Membership, Roc
 from rpac.attack.decoder import Learned
 from rpac.attack.marks import Failure, Precision
+from rpac.attack.published import Reading, outsider
 from rpac.attack.scores import LiRA, Threshold
 from rpac.budget import SuccessRate, as_budget
 from rpac.certificate.certificate import Certificate
@@ -157,6 +160,11 @@ class Audit:
         return f"<p><b>{self.verdict}</b></p>{columns_html(COLUMNS, self._body())}"
 
 
+@overload
+def audit(subject: str | Path | Json) -> Reading: ...
+
+
+@overload
 def audit(
     subject: Any,
     attacks: Sequence[str | Attack] | None = None,
@@ -167,12 +175,26 @@ def audit(
     games: int = 20_000,
     confidence: float = 0.999,
     seed: int = 0,
-) -> Audit:
+) -> Audit: ...
+
+
+def audit(
+    subject: Any,
+    attacks: Sequence[str | Attack] | None = None,
+    *,
+    budget: Any = None,
+    certificate: Certificate | None = None,
+    released: Any = None,
+    games: int = 20_000,
+    confidence: float = 0.999,
+    seed: int = 0,
+) -> Audit | Reading:
     """Attack a release, and say whether what is claimed of it survives.
 
     Args:
         subject: A `Release` that still has its sealed part, or (outputs, noise): the noise may be
-            rpac's, a covariance, a sampler `sample(n, rng)`, or (sampler, log density).
+            rpac's, a covariance, a sampler `sample(n, rng)`, or (sampler, log density). A
+            published record, or its path, is read as by `rpac.attack.outsider`.
         attacks: Names among `rpac.attack.ATTACKS`, or `Attack` objects; by default all of the
             usual ones that apply.
         budget: The claim, as for `calibrate`; a bare number is nats.
@@ -187,6 +209,8 @@ def audit(
         InputError: If an attack that was named lacks something; the message says what, and which
             attacks still apply.
     """
+    if isinstance(subject, str | Path | dict):
+        return outsider(subject)
     delta = 1.0 - in_range(confidence, "confidence", 0.0, 1.0)
     outputs, noise, own = _parts(subject)
     game = Game(outputs, noise, released)

@@ -14,6 +14,7 @@ from rpac._base.text import aligned, at_most, columns
 from rpac._base.types import Json
 from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
+from rpac.attack.published import outsider
 from rpac.certificate.certificate import FACT, FACTS, PROMISES, Certificate
 from rpac.cli.options import (
     Accounting,
@@ -250,7 +251,11 @@ def _number(value: Any) -> str:
 
 
 def audit(given: Attacking) -> Result:
-    """Attack what a release of this question would be."""
+    """Attack what a release of this question would be, or read a record as an outsider."""
+    if [file.suffix for file in given.data or ()] == [".json"]:
+        entries = None if given.ledger is None else Ledger(given.ledger).entries()
+        read = outsider((given.data or [])[0], entries)
+        return Result(str(read), read.to_dict(), int(bool(read.defects)))
     ask = prepare(given, ledger="none")
     outputs = simulate(ask.source, ask.mechanism)
     noise = calibrate(outputs, ask.budget, ask.method)

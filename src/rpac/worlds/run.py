@@ -6,6 +6,7 @@ import inspect
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,8 +15,8 @@ from rpac._base.checks import count, refuse
 from rpac._base.progress import progress
 from rpac._base.types import Floats
 from rpac.errors import MechanismError, RpacError
+from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
 from rpac.worlds.flatten import Form, common_form, flatten
-from rpac.worlds.guard import silence
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Draws, Source, Subsets
 
@@ -240,24 +241,63 @@ def answer_on_fresh_draw(
 ) -> Floats:
     """Return the clipped (d,) answer on a fresh secret, or a given one; nothing seeded.
 
-    Whatever goes wrong here becomes a fixed public answer, the middle of the box: no error, shape
-    or type depends on the secret. A certificate covers it, because no simulated draw failed.
+    Sampler and mechanism run in a process of their own, which says nothing but numbers. Whatever
+    goes wrong there becomes a fixed public answer, the middle of the box: no error, shape or type
+    depends on the secret. A certificate covers it, because no simulated draw failed.
+
+    Raises:
+        InputError: If sampler or mechanism cannot be sent to another process, or a given secret
+            is of a type that cannot.
+        MechanismError: If they fail there on a seeded draw, which is no secret: they need a file
+            to write, or what only this process has.
     """
-    try:
-        with silence():  # what it prints may quote the secret
-            seed = np.random.SeedSequence() if _takes_rng(mechanism) else None
-            drawn = source.draw() if secret is None else secret
-            if getattr(mechanism, "takes_stack", False):
-                answer = mechanism(np.asarray(drawn)[None])[0]
-            else:
-                answer = _run(mechanism, drawn, seed)
-            form, row = flatten(answer)
-            assert outputs.form is not None
-            common_form([outputs.form, form])
-    except BaseException:  # whatever it is, it may quote the secret
-        row = outputs.center
+    assert outputs.form is not None
     assert outputs.clip is not None
+    name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
+    once = _Once(
+        source,
+        mechanism,
+        replace(outputs.form, rebuild=np.asarray, settle=None),
+        stacks=getattr(mechanism, "takes_stack", False),
+        takes_rng=_takes_rng(mechanism),
+    )
+    apart, size = Apart(packed_function(once, name), name), outputs.dim
+    if not isinstance(apart.call(packed(0), size=size), np.ndarray):
+        raise refuse(
+            "a mechanism that answers in a process of its own",
+            f"none from {name} on a seeded draw",
+            "It may write no file there, and finds only modules that can be imported.",
+            MechanismError,
+        )
+    try:
+        row = apart.call(packed(None), *([] if secret is None else [packed(secret)]), size=size)
+    except Unsendable:
+        row = None
+    row = row if isinstance(row, np.ndarray) else outputs.center
     return np.asarray(np.clip(row, *outputs.clip))
+
+
+@dataclass(frozen=True)
+class _Once:
+    """One draw of a source, or a given secret, and the numbers of the mechanism's answer to it."""
+
+    source: Draws
+    mechanism: Callable[..., Any]
+    form: Form
+    stacks: bool
+    takes_rng: bool
+
+    def __call__(self, seed: int | None, *given: Any) -> Any:  # pragma: no cover  (child process)
+        """Return the numbers; whatever is raised becomes nothing."""
+        secret = given[0] if given else self.source.draw(seed)
+        if self.stacks:
+            answer = self.mechanism(np.asarray(secret)[None])[0]
+        else:
+            rng = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
+            answer = self.mechanism(secret, **rng)
+        form, row = flatten(answer)
+        common_form([self.form, form])
+        return row
 
 
 def _collected(form: Form, values: Any, source: Source, shown: Form) -> Outputs:

@@ -330,9 +330,9 @@ class Draws(Source):
                 MechanismError,
             ) from None
 
-    def draw(self) -> Any:
-        """Return one fresh secret, with randomness of the operating system."""
-        rng = np.random.default_rng()
+    def draw(self, seed: int | None = None) -> Any:
+        """Return one fresh secret, with randomness of the operating system; for study, seeded."""
+        rng = np.random.default_rng(seed)
         if getattr(self.sampler, "takes_stack", False):
             return self.sampler(rng, 1)[0]
         return self.sampler(rng)

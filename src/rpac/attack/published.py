@@ -1,0 +1,302 @@
+"""A published record, read as an outsider would who knows everybody but one person.
+
+What stands beside a certified number may tell more than the number. Each part of a record is read
+for what it gives away, and put under one of three headings: paid for, true of a pool that was
+declared public (which the promise does not protect), or a defect, which should not be there.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+from rpac._base.checks import refuse
+from rpac._base.text import columns_html
+from rpac._base.types import Json
+
+CERTIFIED, FACT, DEFECT = "certified", "fact of the public pool", "DEFECT"
+_NORMAL, _ANY = 1.959964, 4.472136
+"""Half-widths of the 95 % intervals in standard deviations: of Gaussian noise, of any other."""
+_HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-fA-F]{32,}(?![0-9a-zA-Z])")
+_UNITS = re.compile(r"\bof the ([\d,]+) units\b")
+_OWN = ("sha256", "certificate.sha256", "receipt.hash", "receipt.ledger", "receipt.version")
+"""Hashes of what is printed anyway, and marks under the ledger's key."""
+_OWNERS = {
+    "plan": "error bars before any noise was drawn: the spread over worlds to the last digit",
+    "audit": "how well attacks did on these data",
+    "units": "how many people there are, so whether one of them is there",
+    "exposure": "who is most exposed",
+    "worst_units": "who is most exposed",
+    "remaining": "what was charged, by the difference to the cap: a figure achieved on these data",
+    "receipt.nano": "what was charged: a figure achieved on these data",
+    "receipt.nats": "what was charged: a figure achieved on these data",
+}
+"""Fields that only the owner may see, and what they tell."""
+
+
+@final
+@dataclass(frozen=True)
+class Lesson:
+    """What one part of a record teaches.
+
+    Attributes:
+        part: "numbers", "intervals", "level", "origin", "names", "hashes", "refusals", ...
+        where: Its place in the record.
+        tells: What somebody learns from it who knows everything about everybody but one person.
+        heading: `CERTIFIED`, `FACT` or `DEFECT`.
+    """
+
+    part: str
+    where: str
+    tells: str
+    heading: str
+
+
+@final
+@dataclass(frozen=True)
+class Reading:
+    """What a published record teaches, part by part; made by `outsider`."""
+
+    rows: tuple[Lesson, ...]
+
+    @property
+    def defects(self) -> list[Lesson]:
+        """What should not be in the record."""
+        return [row for row in self.rows if row.heading == DEFECT]
+
+    @property
+    def verdict(self) -> str:
+        """The result in a sentence."""
+        if self.defects:
+            parts = dict.fromkeys(row.part for row in self.defects)
+            return f"DEFECT: {', '.join(parts)} should not be in a public record"
+        facts = sum(row.heading == FACT for row in self.rows)
+        return f"No defect. {facts} facts of the public pool: no promise protects these"
+
+    def to_dict(self) -> Json:
+        """Return the reading as plain data."""
+        rows = [asdict(row) for row in self.rows]
+        return {"verdict": self.verdict, "defects": len(self.defects), "rows": rows}
+
+    def __str__(self) -> str:
+        cells = [(row.heading, row.part, row.where) for row in self.rows]
+        wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = (
+            "  ".join(text.ljust(width) for text, width in zip(line, wide, strict=True))
+            for line in cells
+        )
+        told = zip(lines, self.rows, strict=True)
+        return "\n".join([self.verdict, "", *(f"{line}  {row.tells}" for line, row in told)])
+
+    def _repr_html_(self) -> str:
+        head = ("heading", "part", "where", "tells")
+        body = [[getattr(row, name) for name in head] for row in self.rows]
+        return f"<p><b>{html.escape(self.verdict)}</b></p>{columns_html(head, body)}"
+
+
+def outsider(record: Json | str | Path, entries: Iterable[Json] | None = None) -> Reading:
+    """Read a published record as an outsider would, and say what each part of it tells.
+
+    Args:
+        record: A record as `rpac release --out` writes it, or the path of one.
+        entries: Entries of the books, as `Ledger.entries` yields them, for what refusals tell.
+
+    Raises:
+        InputError: If it is no record.
+    """
+    body = record if isinstance(record, dict) else _read(Path(record))
+    if not str(body.get("schema")).startswith("rpac-record/") or "certificate" not in body:
+        raise refuse(
+            "a record of a release",
+            f"one of schema {str(body.get('schema'))[:32]!r}",
+            "Write one with `rpac release --out`.",
+        )
+    whole = body | {"certificate": _certificate(body["certificate"])}
+    named = whole.get("promise")
+    words = [*named.values()] if isinstance(named, dict) else [named]
+    person = any(str(word).startswith("person") for word in words)
+    found = [*_promise(whole, person=person), *_answer(whole, person=person)]
+    found += [*_level(whole["certificate"], person=person), *_hashes(whole), *_owners(whole)]
+    return Reading((*found, _refusals(entries)))
+
+
+def _read(path: Path) -> Json:
+    if not path.is_file():
+        raise refuse("a file that exists", repr(path.name), "Check the path.")
+    try:
+        body = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise refuse("a record of a release, in JSON", repr(path.name), "Check the path.")
+    return body
+
+
+def _certificate(text: Any) -> Json:
+    """Return a certificate as data: a record holds it as text, sealed by its own hash."""
+    try:
+        made = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        made = None
+    if not isinstance(made, dict):
+        raise refuse("a certificate in the record", "a text that is none", "Ask for the original.")
+    return made
+
+
+def _promise(whole: Json, *, person: bool) -> Iterator[Lesson]:
+    if "promise" not in whole:
+        told = "not named: a reader cannot know whether the pool was declared public"
+        yield Lesson("promise", "promise", told, DEFECT)
+        return
+    told = (
+        "whether somebody is in the data" if person else "which sample of a public pool was drawn"
+    )
+    yield Lesson("promise", "promise", f"protected is {told}", CERTIFIED)
+
+
+# --- the answer ---------------------------------------------------------------------------------
+
+
+def _answer(whole: Json, *, person: bool) -> Iterator[Lesson]:
+    """Yield what names, numbers, constants and intervals tell."""
+    rows = [row for row in whole.get("answer") or [] if isinstance(row, dict)]
+    label = whole["certificate"].get("outputs", {}).get("kind") == "label"
+    measured = {name for row in rows for name, cell in row.items() if isinstance(cell, dict)}
+    measured |= {name for row in rows for name in row if label}
+    names = [str(cell) for row in rows for name, cell in row.items() if name not in measured]
+    noisy = [cell for row in rows for cell in row.values() if label or _is_noisy(cell)]
+    bound = whole["certificate"].get("bound")
+    told = f"{len(noisy)} with noise: together at most {bound} nats about the secret"
+    yield Lesson("numbers", "answer", told, CERTIFIED)
+    if names:
+        told = f"{_listed(names)}: must come from declared domains or public tables, not from rows"
+        yield Lesson("names", "answer", told, FACT)
+    sigmas = _NORMAL if whole["certificate"].get("noise", {}).get("gaussian", True) else _ANY
+    for i, row in enumerate(rows):
+        for name in (name for name in row if name in measured and not label):
+            where = f"answer[{i}].{name}"
+            yield from _cell(row[name], where, sigmas, person=person)
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    """Return names, each once; of many the first."""
+    found = list(dict.fromkeys(names))
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more
+
+
+def _cell(cell: Any, where: str, sigmas: float, *, person: bool) -> Iterator[Lesson]:
+    shown = cell if isinstance(cell, dict) else {"value": cell}
+    if not _is_noisy(shown):
+        told = f"exactly {shown.get('value')}: all samples agree, so it is true of the whole pool"
+        yield Lesson("numbers", where, told, DEFECT if person else FACT)
+        return
+    halves = [_half(shown.get(side)) for side in ("noise", "sampling")]
+    if None in halves or math.isnan(spread := _spread(halves, sigmas)):
+        return
+    about = "about " if isinstance(shown.get("value"), int) else ""  # ends of counts are rounded
+    told = (
+        f"the answer differs between samples by {about}{spread:.6g}; if one person carries this "
+        f"number, their value is {about}{spread:.6g}"
+    )
+    yield Lesson("intervals", where, told, DEFECT if person else FACT)
+
+
+def _is_noisy(cell: Any) -> bool:
+    return isinstance(cell, dict) and "noise" in cell
+
+
+def _half(ends: Any) -> float | None:
+    """Return the half-width of an interval; None if it is none."""
+    plain = isinstance(ends, list) and len(ends) == 2
+    if not plain or not all(isinstance(end, int | float) for end in ends):
+        return None
+    return (float(ends[1]) - float(ends[0])) / 2
+
+
+def _spread(halves: list[Any], sigmas: float) -> float:
+    """Return the standard deviation over worlds from the half-widths without it and with it.
+
+    A sum over a half-sample, scaled to all, is 2v or 0 if one person of value v carries it: its
+    standard deviation is |v|. NaN where the wider interval is the narrower.
+    """
+    noise, both = halves
+    return math.sqrt(both * both - noise * noise) / sigmas if both >= noise else math.nan
+
+
+# --- what stands beside it ----------------------------------------------------------------------
+
+
+def _level(made: Json, *, person: bool) -> Iterator[Lesson]:
+    """Yield what the scale of the noise and the origin of its grid tell."""
+    noise, success = made.get("noise", {}), made.get("worst_unit_success")
+    heading = CERTIFIED if person else FACT
+    if "power" in noise:
+        told = f"noise power {noise['power']!r}: "
+        told += "drawn from a private level" if person else "other digits if a person is left out"
+        yield Lesson("level", "certificate.noise.power", told, heading)
+    if noise.get("family") in ("grid", "lattice", "gaussian"):
+        told = "0" if person else "a point that depends on the pool (its mean, modulo the step)"
+        yield Lesson("origin", "answer", f"numbers lie on a grid around {told}", heading)
+    if success is not None:
+        told = f"{success!r} for the most exposed person: a figure achieved on these data"
+        yield Lesson("success", "certificate.worst_unit_success", told, DEFECT if person else FACT)
+
+
+def _leaves(part: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every entry of plain data under its place, containers included."""
+    yield where, part
+    if isinstance(part, dict):
+        for name, item in part.items():
+            yield from _leaves(item, f"{where}.{name}".lstrip("."))
+    elif isinstance(part, list):
+        for i, item in enumerate(part):
+            yield from _leaves(item, f"{where}[{i}]")
+
+
+def _hashes(whole: Json) -> Iterator[Lesson]:
+    """Yield hashes that can be recomputed from a guess about the one person who is not known."""
+    marks = 0
+    for where, text in _leaves({name: part for name, part in whole.items() if name != "question"}):
+        for mark in _HEX.findall(text) if isinstance(text, str) else ():
+            if where in _OWN or where.endswith("fingerprint"):
+                marks += 1
+                continue
+            told = (
+                f"{mark[:12]}...: whoever tries candidates for a person's value knows the right one"
+            )
+            yield Lesson("hashes", where, told, DEFECT)
+    told = f"{marks} of what is printed here or under the owner's key: nothing can be tried on them"
+    yield Lesson("hashes", "receipt, record", told, CERTIFIED)
+
+
+def _owners(whole: Json) -> Iterator[Lesson]:
+    """Yield fields that are the owner's alone."""
+    asked = ("answer", "value", "question")
+    rest = {name: part for name, part in whole.items() if name not in asked}
+    for where, item in _leaves(rest):
+        within = any(where.startswith((f"{name}.", f"{name}[")) for name in ("plan", "audit"))
+        name = where.rpartition(".")[2]
+        tells = _OWNERS.get(where) or _OWNERS.get(name)
+        if tells and item not in (None, [], {}) and not within:
+            yield Lesson(name, where, tells, DEFECT)
+        elif isinstance(item, str) and (told := _UNITS.search(item)):
+            yield Lesson("units", where, f"{told[1]}: {_OWNERS['units']}", DEFECT)
+
+
+def _refusals(entries: Iterable[Json] | None) -> Lesson:
+    """Return what withheld answers tell: that some sample did not allow them."""
+    if entries is None:
+        told = "none in a record; the books have them (pass their entries)"
+        return Lesson("refusals", "books", told, CERTIFIED)
+    booked = [entry for entry in entries if entry.get("answer") == {"withheld": True}]
+    nats = sum(int(entry.get("nano") or 0) for entry in booked) / 1e9
+    told = f"{len(booked)} withheld for {nats:g} nats: each tells that some sample did not allow it"
+    free = any(not entry.get("nano") for entry in booked)
+    return Lesson("refusals", "books", told, DEFECT if free else CERTIFIED)

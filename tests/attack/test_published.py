@@ -1,0 +1,208 @@
+"""A published record, read by an outsider: what is told, and under which heading."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpac
+from rpac.attack.published import CERTIFIED, DEFECT, FACT, outsider
+from rpac.report.record import answer_rows
+
+HASH = "0123456789abcdef" * 4
+MADE = {
+    "bound": 0.1,
+    "noise": {"family": "grid", "power": 12.5, "gaussian": True, "fingerprint": HASH},
+    "outputs": {"kind": "real", "fingerprint": HASH},
+    "sha256": HASH,
+}
+RECORD = {
+    "schema": "rpac-record/2",
+    "question": f"SELECT sum(pay) AS pay FROM staff WHERE key = '{HASH}' -- of the 12 units",
+    "promise": "sample: which half of the pool was drawn; the pool is public",
+    "about": {"unit": "id", "worlds": 512},
+    "answer": [
+        {"dept": "lab", "pay": {"value": 5.0, "noise": [1.0, 9.0], "sampling": [0.0, 10.0]}},
+        {"dept": "ops", "pay": {"value": 0.0, "fact": "all samples agree"}},
+    ],
+    "certificate": json.dumps(MADE),
+    "receipt": {"ledger": HASH[:32], "hash": HASH, "version": HASH, "seq": 2},
+    "sha256": HASH,
+}
+
+
+def read(**changed):
+    return outsider(RECORD | changed)
+
+
+def told(reading, part):
+    return [row for row in reading.rows if row.part == part]
+
+
+def made(**changed):
+    return json.dumps(MADE | changed)
+
+
+# --- a person's value ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def staff():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"id": range(60), "pay": rng.lognormal(10, 0.5, 60).round(2)})
+    return rpac.Database({"staff": frame}, unit="id", worlds=64), frame
+
+
+@pytest.mark.parametrize("who", [3, 17, 59])
+def test_error_bars_tell_the_value_of_who_carries_a_number(staff, who):
+    """The attack itself, on a release: this is why the pool must be declared public."""
+    db, frame = staff
+    query = f"SELECT sum(CASE WHEN id = {who} THEN pay ELSE 0 END) AS pay FROM staff"
+    release = rpac.privatize(db.query(query), db.source, 0.001)
+    record = RECORD | {"answer": answer_rows(release, "answer")}
+    (row,) = told(outsider(record), "intervals")
+    assert row.heading == FACT
+    assert f"their value is {frame['pay'][who]:.6g}" in row.tells
+
+
+def test_counts_are_known_up_to_the_rounding_of_their_ends():
+    cell = {"value": 3, "noise": [-7, 13], "sampling": [-8, 14]}
+    (row,) = told(read(answer=[{"n": cell}]), "intervals")
+    assert row.tells.count("about 2.338") == 2
+
+
+def test_noise_that_is_not_gaussian_has_wider_intervals():
+    noise = MADE["noise"] | {"gaussian": False}
+    (row,) = told(read(certificate=made(noise=noise)), "intervals")
+    assert f"{3 / 4.472136:.6g}" in row.tells
+
+
+@pytest.mark.parametrize("sampling", [None, [1.0], [None, None], [2.0, 8.0], ["a", "b"]])
+def test_intervals_that_are_none_tell_nothing(sampling):
+    cell = RECORD["answer"][0]["pay"] | {"sampling": sampling}
+    assert told(read(answer=[{"pay": cell}]), "intervals") == []
+
+
+# --- headings -----------------------------------------------------------------------------------
+
+
+def test_a_record_as_it_should_be_has_no_defect():
+    found = read()
+    assert found.defects == []
+    assert {row.part for row in found.rows} == {
+        "promise", "numbers", "intervals", "level", "origin", "names", "hashes", "refusals",
+    }  # fmt: skip
+    assert told(found, "numbers")[0].tells.startswith("1 with noise: together at most 0.1 nats")
+    exact = told(found, "numbers")[1]
+    assert (exact.where, exact.heading) == ("answer[1].pay", FACT)
+    assert "exactly 0.0" in exact.tells
+    assert told(found, "names")[0].tells.startswith("lab, ops: must come from declared")
+    assert "12.5" in told(found, "level")[0].tells
+    assert told(found, "hashes")[0].tells.startswith("7 of what")
+    assert found.verdict.startswith("No defect. 5 facts of the public pool")
+
+
+@pytest.mark.parametrize(
+    ("changed", "part", "where"),
+    [
+        ({"plan": {"numbers": [{"sampling": 3.0}]}}, "plan", "plan"),
+        ({"audit": {"alarm": False, "units": 3}}, "audit", "audit"),
+        ({"about": {"unit": "id", "units": 400}}, "units", "about.units"),
+        ({"remaining": 0.9}, "remaining", "remaining"),
+        ({"exposure": [3]}, "exposure", "exposure"),
+        ({"receipt": {"nano": 99_994_626}}, "nano", "receipt.nano"),
+        ({"receipt": {"nats": 0.1}}, "nats", "receipt.nats"),
+        ({"certificate": made(secret="half-samples of the 1,400 units")}, "units",
+         "certificate.secret"),
+        ({"certificate": made(outputs={"digest": HASH})}, "hashes", "certificate.outputs.digest"),
+        ({"note": f"data {HASH[:32]}"}, "hashes", "note"),
+        ({"answer": [{"name": HASH, "n": 1}]}, "hashes", "answer[0].name"),
+    ],
+)  # fmt: skip
+def test_what_should_not_be_there(changed, part, where):
+    (row,) = read(**changed).defects
+    assert (row.part, row.where) == (part, where)
+
+
+def test_what_is_empty_is_no_defect():
+    assert not read(plan=None, audit=None, remaining=None, exposure=[]).defects
+
+
+def test_a_record_must_name_its_promise():
+    nameless = {name: part for name, part in RECORD.items() if name != "promise"}
+    assert [row.part for row in outsider(nameless).defects] == ["promise"]
+
+
+@pytest.mark.parametrize("promise", ["person", {"name": "person", "success": 0.55}])
+def test_what_is_a_fact_of_a_public_pool_is_a_defect_where_no_pool_is_public(promise):
+    found = read(promise=promise, certificate=made(worst_unit_success=0.61))
+    assert [row.part for row in found.defects] == ["intervals", "numbers", "success"]
+    assert {row.heading for row in told(found, "level") + told(found, "origin")} == {CERTIFIED}
+    level = read(certificate=made(worst_unit_success=0.61))
+    assert told(level, "success")[0].heading == FACT
+
+
+def test_labels_are_certified_and_have_no_grid():
+    noise, outputs = {"family": "label", "power": 0.2}, {"kind": "label"}
+    found = read(answer=[{"answer": "yes"}], certificate=made(noise=noise, outputs=outputs))
+    assert [row.tells[:12] for row in told(found, "numbers")] == ["1 with noise"]
+    assert not told(found, "origin") + told(found, "names") + told(found, "intervals")
+    assert told(read(certificate=made(noise={})), "level") == []
+
+
+def test_a_plain_number_among_noisy_ones_is_exact():
+    rows = [RECORD["answer"][0], {"dept": "ops", "pay": 7.0}]
+    assert "exactly 7.0" in told(read(answer=rows), "numbers")[1].tells
+    names = [{"dept": f"d{i}"} for i in range(20)]
+    assert "d11 and 8 more" in told(read(answer=names), "names")[0].tells
+
+
+def test_refusals_are_read_from_the_books():
+    withheld = {"kind": "spend", "nano": 10_000_000, "answer": {"withheld": True}}
+    entries = [{"kind": "open"}, withheld, withheld, {"kind": "spend", "nano": 5, "answer": {}}]
+    row = outsider(RECORD, entries).rows[-1]
+    assert row.tells.startswith("2 withheld for 0.02 nats")
+    assert row.heading == CERTIFIED
+    assert outsider(RECORD, [withheld | {"nano": 0}]).rows[-1].heading == DEFECT
+
+
+# --- how it is shown and called -----------------------------------------------------------------
+
+
+def test_faces():
+    found = read(plan={"nats": 0.1}, note="<b>")
+    lines = str(found).splitlines()
+    assert lines[0] == "DEFECT: plan should not be in a public record"
+    assert len(lines) == len(found.rows) + 2
+    assert any(line.startswith("DEFECT                   plan       plan") for line in lines)
+    assert found.to_dict()["defects"] == 1
+    assert json.loads(json.dumps(found.to_dict()))["rows"][-1]["part"] == "refusals"
+    assert "<b>DEFECT: plan" in found._repr_html_()
+    assert "<td>plan</td>" in found._repr_html_()
+
+
+def test_an_audit_of_a_record_is_this_reading(tmp_path):
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(RECORD))
+    assert rpac.audit(path) == rpac.audit(str(path)) == rpac.audit(RECORD) == read()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "Expected a file that exists; got 'record.json'"),
+        ("{", "Expected a record of a release, in JSON; got 'record.json'"),
+        ("[]", "Expected a record of a release, in JSON"),
+        ('{"schema": "other"}', "Expected a record of a release; got one of schema 'other'"),
+        ('{"schema": "rpac-record/2"}', "got one of schema 'rpac-record/2'"),
+        ('{"schema": "rpac-record/2", "certificate": "{"}', "Expected a certificate in the record"),
+        ('{"schema": "rpac-record/2", "certificate": 3}', "got a text that is none"),
+    ],
+)
+def test_refusals(tmp_path, text, message):
+    path = tmp_path / "record.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(rpac.InputError, match=message):
+        outsider(path)
