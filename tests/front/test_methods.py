@@ -1,9 +1,12 @@
 """From a method's name to noise: every method keeps the contract."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import rpac
+from rpac.certificate.person import worst_unit
 from rpac.contracts import check_calibrator
 from rpac.front.methods import METHODS
 
@@ -33,3 +36,57 @@ def test_the_contract_names_a_cheat():
 
     with pytest.raises(rpac.ContractError, match="Expected a certified bound of at most 0.1 nats"):
         check_calibrator(Half(), REALS)
+
+
+def test_where_hardly_any_noise_is_enough_for_a_success_rate():
+    """Two units always together with others: even bare answers do not tell who is in."""
+    masks = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], bool)
+    outputs = rpac.Outputs([0.0, 0.0, 1.0, 1.0], masks=masks)
+    budget = rpac.SuccessRate(0.6)
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, budget))
+    assert rpac.certify(outputs, law, budget=budget).worst_unit_success == pytest.approx(0.5)
+
+
+def test_what_all_worlds_agree_on_needs_no_noise_and_no_warning():
+    masks = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], bool)
+    for values in ([3.5] * 4, [3] * 4, [[1.0, 2.0]] * 4, ["a"] * 4):
+        outputs = rpac.Outputs(values, masks=masks)
+        for method in METHODS:
+            for budget in (0.1, rpac.Bits(1), rpac.SuccessRate(0.55), rpac.ResidualEntropy(1.0)):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    law = rpac.tabulate(outputs, rpac.calibrate(outputs, budget, method))
+                assert law.power == 0
+                assert rpac.certify(outputs, law, budget=budget).bound < 1e-9
+        if outputs.kind != "label":
+            assert law.decode(outputs.codes(law)[0]).tolist() == outputs.values[0].tolist()
+            assert len(rpac.compare(outputs, [0.1, 0.2]).rows) == 4
+
+
+def test_plan_and_release_find_the_same_noise():
+    data = np.random.default_rng(3).lognormal(size=(80, 3))
+    source = rpac.Subsets(data, worlds=64)
+    for columns in (1, 3):
+        outputs = rpac.simulate(source, lambda x, k=columns: x[:, :k].mean(axis=0))
+        laws = [rpac.calibrate(outputs, rpac.SuccessRate(0.6)) for _ in range(3)]
+        assert laws[0].power == laws[1].power == laws[2].power
+
+
+def test_a_step_up_where_the_figure_asks_for_more(monkeypatch):
+    outputs = rpac.simulate(rpac.Subsets(np.arange(30.0), worlds=16), np.mean)
+    plain = rpac.calibrate(outputs, rpac.SuccessRate(0.6))
+    figures = iter([0.61, 0.605])
+    monkeypatch.setattr(
+        "rpac.front.methods.worst_unit",
+        lambda o, law, delta, draws: worst_unit(o, law, delta, draws) if draws == 0
+        else next(figures, 0.6),
+    )  # fmt: skip
+    stepped = rpac.calibrate(outputs, rpac.SuccessRate(0.6))
+    assert stepped.power == pytest.approx(1.01**2 * plain.power, rel=1e-9)
+
+
+def test_thousands_of_outputs_and_units_have_no_figure(monkeypatch):
+    outputs = rpac.simulate(rpac.Subsets(np.arange(30.0), worlds=16), np.mean)
+    monkeypatch.setattr("rpac.front.methods.worst_unit", lambda *a: None)
+    with pytest.raises(rpac.InputError, match="Expected outputs with a membership figure; got 16"):
+        rpac.calibrate(outputs, rpac.SuccessRate(0.6))

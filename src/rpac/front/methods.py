@@ -56,6 +56,8 @@ _COARSE = 64
 """Steps to a deviation of the grid on which one axis is searched."""
 _RANKED = 64
 _STEPS = 200
+_LEAST = -30.0
+"""Log of the least share of Auto-PAC's power that is looked at."""
 
 
 def calibrate(outputs: Outputs, budget: Any, method: str | Calibrator = "equilibrium") -> Law:
@@ -145,12 +147,14 @@ def worst_unit_noise(outputs: Outputs, limit: SuccessRate) -> GaussianNoise:
     estimate = _coarse_success if noise.variances.size == 1 else _seeded_success
 
     def gap(t: float) -> float:
+        if t < _LEAST:  # hardly any noise is enough
+            return -room
         return estimate(outputs, noise.scaled(np.exp(t))) - limit.rate + room
 
-    found = noise.scaled(float(np.exp(meet(gap, 4 * room, width=1e-3))))
+    t = max(meet(gap, 4 * room, width=1e-3), _LEAST)
+    found = noise.scaled(float(np.exp(t)))
     for _ in range(_STEPS):
-        figure = worst_unit(outputs, tabulate(outputs, found), DELTA / 2, None)
-        if figure is not None and figure <= limit.rate:
+        if _figure(outputs, tabulate(outputs, found), None) <= limit.rate:
             break
         found = found.scaled(1.01)
     return found
@@ -162,8 +166,16 @@ def _coarse_success(outputs: Outputs, noise: GaussianNoise) -> float:
     if law.scales[0] > 2 * _COARSE:
         steps = np.sqrt(noise.variances) / _COARSE
         law = GridNoise.gaussians(noise.basis, outputs.center, steps, _COARSE)
-    figure = worst_unit(outputs, law, DELTA, 0)
-    return 1.0 if figure is None else figure
+    return _figure(outputs, law, 0)
+
+
+def _figure(outputs: Outputs, law: GridNoise, draws: int | None) -> float:
+    """Return the success on the worst unit, as a certificate would state it."""
+    found = worst_unit(outputs, law, DELTA / 2, draws)
+    if found is None:
+        got = f"{len(outputs.values)} worlds, too many for this many units"
+        raise refuse("outputs with a membership figure", got, "Use fewer worlds, or a Nats budget.")
+    return found
 
 
 def _seeded_success(outputs: Outputs, noise: GaussianNoise) -> float:
