@@ -51,9 +51,9 @@ def test_a_world_shows_the_rows_of_its_units_and_the_public_ones():
                 for row in expected.itertuples(index=False, name=None)
             )
     for name, data in (("staff", STAFF), ("visit", VISITS), ("codes", CODES)):
-        shown = run(db, f"SELECT * FROM {name}")
-        assert [d[0] for d in shown.description] == list(data)
-        assert len(shown.fetchall()) == len(pd.DataFrame(data))
+        shown = run(db, f"SELECT * FROM {name}", "fetchnumpy")
+        assert list(shown) == list(data)
+        assert len(shown[list(data)[0]]) == len(pd.DataFrame(data))
 
 
 def test_each_row_may_be_a_unit_of_its_own():
@@ -99,7 +99,7 @@ def test_after_loading_no_file_is_read(tmp_path):
     db = database()
     path = tmp_path / "other.csv"
     path.write_text("x\n1\n")
-    with pytest.raises(rpac.InputError, match="a query that runs on every world; got a Permission"):
+    with pytest.raises(rpac.InputError, match="a query that DuckDB can run; got Permission"):
         run(db, f"FROM '{path}'")
 
 

@@ -109,6 +109,7 @@ class OnePass:
     def _cells(self) -> Cells:
         """Aggregate by (group, unit), and number the groups."""
         tree, owner = _owned_tree(self.question)
+        size = len(self.groups.rows)
         parts = [exp.alias_(key.copy(), f"k{i}") for i, key in enumerate(group_keys(tree))]
         parts.append(exp.alias_(owner.copy(), "u"))
         parts.append(exp.alias_(exp.Count(this=exp.Star()), "n"))
@@ -119,10 +120,9 @@ class OnePass:
         run(self.tables, f"CREATE OR REPLACE TEMP TABLE __cells AS {tree.sql('duckdb')}")
         types = {row[0]: row[1] for row in run(self.tables, "DESCRIBE __cells")}
         kinds = [types[f"v{i}"] for i in range(len(self.aggregates))]
-        assert self.groups.rows  # their table is there
         found = self._fetched(kinds)
         run(self.tables, "DROP TABLE __cells")
-        return self._collected(kinds, found)
+        return self._collected(kinds, found, size)
 
     def _fetched(self, kinds: list[str]) -> dict[str, Any]:
         """Return the cells as numbers, with that of their group, group by group."""
@@ -140,12 +140,11 @@ class OnePass:
         )
         return found
 
-    def _collected(self, kinds: list[str], found: dict[str, Any]) -> Cells:
+    def _collected(self, kinds: list[str], found: dict[str, Any], size: int) -> Cells:
         extreme = [i for i, node in enumerate(self.aggregates) if _is_extreme(node)]
         summed = ["n", *(f"c{i}" for i in range(len(kinds)))]
         summed += [f"v{i}" for i in range(len(kinds)) if i not in extreme]
         groups, units = (np.asarray(found[name], np.int64) for name in ("g", "u"))
-        size = len(self.groups.rows)
         table = np.stack([np.nan_to_num(bounded(found[name])) for name in summed], axis=1)
         least = {i: bounded(found[f"v{i}"]) for i in extreme}
         ranks = {i: ranked(groups, values, size) for i, values in least.items()}

@@ -18,6 +18,10 @@ from rpac.worlds.flatten import Form
 from rpac.worlds.source import Source
 
 
+_WHOLE = 2.0**53
+"""Whole numbers beyond it are not all floats, and are cut off there."""
+
+
 @final
 class Query:
     """One SELECT over the tables of a database; made by `Database.query`.
@@ -55,10 +59,11 @@ class Query:
         """Return the form of the answers: rows, names and scale are facts of the pool."""
         if source is not self.database.source:
             raise refuse("the source of the query's own database", repr(source), "Use db.source.")
-        rows, values = self._studied()
+        rows = self._runs.groups.rows
         if not rows:
             got = f"none of {self.labels}"
             raise refuse("at least one row in the answer", got, "Ask for groups that there may be.")
+        values = self._studied()
         filled = _filled(values)
         self.full = filled[-1]
         self._units = np.ones(len(self.measures)) if self._whole else self._spread_units(filled)
@@ -81,15 +86,15 @@ class Query:
             self.announce(self.database.source)
         values = self._runs.answers(np.asarray(worlds))
         answers = (_filled(values) / self._units).reshape(len(values), -1)
-        return np.rint(answers).astype(np.int64) if self._whole else answers
+        return np.rint(answers.clip(-_WHOLE, _WHOLE)).astype(np.int64) if self._whole else answers
 
-    def _studied(self) -> tuple[list[Any], Floats]:
-        """Return rows and the answers that show their spread; what fails at once is run by world."""
+    def _studied(self) -> Floats:
+        """Return the answers that show how they spread; what fails at once is run by world."""
         try:
-            return self._runs.study()
+            return self._runs.study()[1]
         except MechanismError:
             self._runs = ByWorld(self._question)
-            return self._runs.study()
+            return self._runs.study()[1]
 
     def _spread_units(self, filled: Floats) -> Floats:
         """Return a power of two near the spread of each measure: no sum drowns an average.
