@@ -149,7 +149,7 @@ class Writer:
             "count(*)", f"count({x})", f"sum({x})", f"avg({x})", f"min({x})", f"max({x})",
             f"sum({x})", f"avg({x})", f"median({x})", f"stddev({x})", f"var_samp({x})",
             f"quantile_cont({x}, 0.5)", f"count(DISTINCT {x})", f"sum(DISTINCT {x})",
-            f"sum({x}) / count(*)", f"sum({x}) FILTER (WHERE {self.condition()})", f"mode({x})",
+            f"sum({x}) / count(*)", f"sum({x}) FILTER (WHERE {self.condition()})", f"min({x})",
             f"count(*) * CAST(avg({x}) AS TINYINT)", f"sum({x}) / sum({self.number()})",
             f"CAST(max({x}) AS SMALLINT)", f"corr({x}, {self.number()})", "max(p.born)",
             "min(p.seen)", f"max({x}) - min({x})", f"ln(avg({x}))", f"bool_or({self.condition()})",
@@ -168,7 +168,7 @@ class Writer:
             " JOIN codes c ON c.code = v.code JOIN places l ON l.pid = v.place AND l.rank < 5",
         )  # fmt: skip
         for name, on in (("places l", "l.pid = v.place"), ("codes c", "c.code = v.code")):
-            if f"{name[-1]}." in needed and name not in extra:
+            if re.search(rf"\b{name[-1]}\.", needed) and name not in extra:
                 extra = f" {self.one('', '', 'LEFT ', 'RIGHT ')}JOIN {name} ON {on}{extra}"
         people = self.one(
             "person p", "person p", f"(SELECT * FROM person p WHERE {self.plain()}) AS p",
@@ -214,7 +214,7 @@ class Writer:
         items += [f"{number} AS m{i}" for i, number in enumerate(numbers)]
         if keys and self.chance(0.05):
             items = items[1:]  # grouped by what is not shown
-        sql = f"SELECT {', '.join(items)} FROM {self.source(re.sub("[a-z]{2,}", "", str(keys)))}"
+        sql = f"SELECT {', '.join(items)} FROM {self.source(' '.join(keys))}"
         if self.chance(0.6):
             more = f" {self.one('AND', 'AND', 'OR')} {self.condition()}" if self.chance(0.3) else ""
             sql += f" WHERE {self.condition()}{more}"

@@ -19,11 +19,11 @@ from rpac.sql.syntax import Node, snippet
 
 AGGREGATES = (
     "avg", "bool_and", "bool_or", "corr", "count", "count_if", "countif", "count_star", "covar_pop",
-    "covar_samp", "max", "mean", "median", "min", "mode", "quantile", "quantile_cont",
+    "covar_samp", "max", "mean", "median", "min", "quantile", "quantile_cont",
     "quantile_disc", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp",
     "variance",
 )  # fmt: skip
-"""Aggregates whose growth with the sample is certain: rule D3."""
+"""Aggregates whose growth with the sample is certain (rule D3), whatever the order of rows."""
 _ROWS = ("grouping", "grouping_id", "generate_subscripts", "regexp_split_to_table")
 """Functions whose answer is not made of one row's entries alone."""
 _WORDS = frozenset({
