@@ -11,11 +11,12 @@ from tests.sql.people import as_float, database, frame, hand
 DB = database()
 
 
-def test_the_rows_are_those_of_any_world_in_a_fixed_order():
+def test_the_rows_are_those_that_may_be_in_a_fixed_order():
     sql = "SELECT dept, median(salary) AS m FROM staff GROUP BY dept HAVING median(age) > 45"
     rows, values = ByWorld(read(DB, sql)).study()
     seen = {row[:1] for world in range(32) for row in hand(DB, sql, world)}
-    assert rows == sorted(seen)
+    assert {*seen} <= {*rows}
+    assert rows == [("lab",), ("law",), ("ops",)]
     assert values.shape == (33, len(rows), 1)
     assert ByWorld(read(DB, sql)).study()[0] == rows
 
@@ -70,20 +71,24 @@ def test_plain_names_mean_all_rows_again_after_a_run():
     runs = ByWorld(read(DB, "SELECT median(age) FROM staff"))
     runs.study()
     assert DB.connection.execute("SELECT count(*) FROM staff").fetchall() == [(60,)]
-    failing = ByWorld(read(DB, "SELECT median(CAST(dept AS INTEGER)) FROM staff"))
-    with pytest.raises(rpac.InputError, match="runs on every world; got a ConversionException"):
-        failing.study()
+    failing = ByWorld(read(DB, "SELECT CAST(max(dept) AS INTEGER) AS i FROM staff"))
+    rows, values = failing.study()
+    assert rows == [()]
+    assert np.isnan(values).all()
     assert DB.connection.execute("SELECT count(*) FROM staff").fetchall() == [(60,)]
 
 
-def test_rows_that_no_key_tells_apart_are_refused():
-    for sql, got in {
-        "SELECT median(age) AS m FROM staff GROUP BY dept": "several rows and no key",
-        "SELECT c.label, (SELECT avg(age) FROM staff) AS a FROM codes c, codes d":
-            r"several rows with equal \['label'\]",
-    }.items():  # fmt: skip
-        with pytest.raises(rpac.InputError, match=f"rows of an answer apart; got {got}. Select"):
-            ByWorld(read(DB, sql)).study()
+def test_keys_with_several_rows_in_a_world_have_no_number_there():
+    sql = (
+        "SELECT label, a FROM codes JOIN (SELECT median(age) AS a, code FROM staff, visit "
+        "GROUP BY code) AS v ON length(codes.label) > length(v.code) AND codes.code >= v.code"
+    )
+    db = database(public=("codes", "visit.code", "staff.dept"))
+    sql = sql.replace("label, a", "label, v.code, a").replace("codes JOIN", "(SELECT label, code "
+        "FROM codes UNION ALL SELECT label, code FROM codes) AS codes JOIN")  # fmt: skip
+    rows, values = ByWorld(read(db, sql)).study()
+    assert len(rows) == 3
+    assert np.isnan(values).all()
 
 
 def test_declared_groups_are_all_there_whether_they_occur_or_not():
@@ -93,11 +98,11 @@ def test_declared_groups_are_all_there_whether_they_occur_or_not():
         "WHERE cost {} GROUP BY code, dept"
     )
     rows, _ = ByWorld(read(db, sql.format("> 0"))).study()
-    assert rows == [(code, dept) for code in "ab" for dept in ("zoo", "ops", "other")]
-    assert ByWorld(read(db, sql.format("< 0"))).study()[0] == []  # no code to combine them with
+    assert rows == [(code, dept) for code in "ab" for dept in ("ops", "other", "zoo")]
+    assert ByWorld(read(db, sql.format("< 0"))).study()[0] == rows  # nobody meets it
     alone = ByWorld(
         read(db, "SELECT dept, median(age) AS m FROM staff WHERE age < 0 GROUP BY dept")
     )
     rows, values = alone.study()
-    assert rows == [("zoo",), ("ops",), ("other",)]
+    assert rows == [("ops",), ("other",), ("zoo",)]
     assert np.isnan(values).all()

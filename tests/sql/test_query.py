@@ -175,16 +175,12 @@ def test_releases_are_typed_rounded_ordered_and_labelled_like_the_query():
 
 def test_queries_that_fail_when_they_run():
     db = database()
-    with pytest.raises(rpac.InputError, match="runs on every world; got a ConversionException"):
-        db.query("SELECT avg(CAST(dept AS INTEGER)) FROM staff").announce(db.source)
-    with pytest.raises(rpac.InputError, match="keys that tell the rows of an answer apart"):
-        db.query("SELECT median(age) FROM staff GROUP BY dept").announce(db.source)
+    nobody = "SELECT dept, avg(age) AS m FROM staff WHERE {} GROUP BY dept"
     with pytest.raises(
         rpac.InputError, match=r"at least one row in the answer; got none of \['dept', 'm'\]"
     ):
-        db.query("SELECT dept, avg(age) AS m FROM staff WHERE age > 99 GROUP BY dept").announce(
-            db.source
-        )
+        db.query(nobody.format("dept = 'zoo'")).announce(db.source)
+    assert len(db.query(nobody.format("age > 99")).announce(db.source).layout[1]) == 3
     with pytest.raises(rpac.InputError, match="Expected the source of the query's own database"):
         db.query("SELECT avg(age) FROM staff").announce(rpac.Subsets(range(9)))
 
@@ -225,13 +221,25 @@ def test_the_full_answer_is_that_of_all_units(name):
         assert numbers == pytest.approx(expected[dept], rel=1e-12)
 
 
-@pytest.mark.parametrize("aggregate", ["avg", "median"])
-def test_a_query_that_answers_otherwise_on_a_second_run_is_refused(aggregate):
+def test_a_query_that_answers_otherwise_on_a_second_run_is_refused():
     db = database()
-    for what in ("salary * random()", "length(uuid()::VARCHAR) + random()"):
-        query = db.query(f"SELECT {aggregate}({what}) FROM staff")
-        with pytest.raises(rpac.MechanismError, match="depends on its secret alone; got other"):
-            rpac.simulate(db.source, query)
+    query = db.query("SELECT median(salary) AS m FROM staff")
+    run = query._runs.answers
+    query._runs.answers = lambda worlds: run(worlds) + np.random.default_rng().normal()
+    with pytest.raises(rpac.MechanismError, match="depends on its secret alone; got other"):
+        rpac.simulate(db.source, query)
+
+
+def test_what_cannot_be_aggregated_at_once_is_run_by_world():
+    """A sum of wide numbers overflows inside a unit's own rows: its worlds have no answer."""
+    table = frame(id=[1, 1, 2, 3, 4], x=[1, 2, 3, 4, 5])
+    db = rpac.Database({"t": table}, "id", worlds=6)
+    big = "(x * 1e37)::DECIMAL(38, 0) * (x < 3)::INTEGER"
+    sql = f"SELECT avg(s) AS a FROM (SELECT id, sum({big}) * 9 AS s FROM t GROUP BY id)"
+    query = db.query(sql)
+    assert query.one_pass
+    outputs = rpac.simulate(db.source, query)
+    assert np.isfinite(outputs.values).all()
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -16,17 +16,16 @@ from tests.sql.people import STAFF, database
 
 DB = database()
 ROWS = [("lab",), ("law",), ("ops",)]
-NONE = np.zeros((3, 2), bool)
 
 
-def table(rest="", empty=NONE, db=DB, items="dept, count(*) AS n, avg(age) AS a"):
+def table(rest="", db=DB, items="dept, count(*) AS n, avg(age) AS a"):
     question = read(db, f"SELECT {items} FROM staff GROUP BY dept {rest}")
-    return Table(question, ROWS, empty)
+    return Table(question, ROWS)
 
 
 def test_numbers_are_named_after_their_row_and_column():
     assert table().names == ("lab: n", "lab: a", "law: n", "law: a", "ops: n", "ops: a")
-    alone = Table(read(DB, "SELECT avg(age) AS a, count(*) AS n FROM staff"), [()], NONE[:1])
+    alone = Table(read(DB, "SELECT avg(age) AS a, count(*) AS n FROM staff"), [()])
     assert alone.names == ("a", "n")
 
 
@@ -50,13 +49,6 @@ def test_error_bars_stand_in_the_order_of_the_released_numbers():
     scale = np.array([2.0, 1.0] * 3)
     doubled = table("ORDER BY n DESC LIMIT 2").ordered(released, scale)(low)
     assert doubled["n"].tolist() == [0, 10]
-
-
-def test_what_is_null_in_every_world_stays_so_and_comes_last():
-    empty = np.array([[False, False], [False, True], [False, False]])
-    found = table("ORDER BY a", empty).build(np.array([1.0, 5.0, 1.0, 3.0, 1.0, 4.0]))
-    assert found["dept"].tolist() == ["ops", "lab", "law"]
-    assert found["a"].isna().tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_owners_spread_along_the_links():
     tables = Tables(CHAIN, "person.name", LINKS)
     assert tables.unit_names() == ["ann", "bob", "cy"]
     assert list(tables.private) == ["person", "account", "payment"]
-    found = run(tables, f"SELECT account, {UNIT} FROM pool.payment").fetchall()
+    found = run(tables, f"SELECT account, {UNIT} FROM pool.payment")
     holder = dict(zip(CHAIN["account"].number, CHAIN["account"].holder, strict=True))
     for account, unit in found:
         assert tables.unit_names()[unit] == holder[account]
@@ -45,24 +45,24 @@ def test_a_world_shows_the_rows_of_its_units_and_the_public_ones():
     for world in (0, 7, 31):
         db.enter(np.flatnonzero(db.source.masks[world]))
         for name, expected in tables_of(members(db, world)).items():
-            found = run(db, f"FROM world.{name}").fetchall()
+            found = run(db, f"FROM world.{name}")
             assert sorted(map(str, found)) == sorted(
                 str(tuple(x.date() if hasattr(x, "date") else x for x in row))
                 for row in expected.itertuples(index=False, name=None)
             )
     for name, data in (("staff", STAFF), ("visit", VISITS), ("codes", CODES)):
-        shown = run(db, f"SELECT * FROM {name}")
-        assert [d[0] for d in shown.description] == list(data)
-        assert len(shown.fetchall()) == len(pd.DataFrame(data))
+        shown = run(db, f"SELECT * FROM {name}", "fetchnumpy")
+        assert list(shown) == list(data)
+        assert len(shown[list(data)[0]]) == len(pd.DataFrame(data))
 
 
 def test_each_row_may_be_a_unit_of_its_own():
     tables = Tables({"staff": pd.DataFrame(STAFF)}, "rows", worlds=16)
     assert len(tables.units) == N
     assert "rows" not in tables.columns["staff"]
-    assert [row[0] for row in run(tables, "DESCRIBE staff").fetchall()] == list(STAFF)
+    assert [row[0] for row in run(tables, "DESCRIBE staff")] == list(STAFF)
     tables.enter(np.array([3, 5]))
-    found = run(tables, "SELECT age FROM world.staff ORDER BY age").fetchall()
+    found = run(tables, "SELECT age FROM world.staff ORDER BY age")
     assert found == [(int(a),) for a in sorted(STAFF["age"][[3, 5]])]
 
 
@@ -99,7 +99,7 @@ def test_after_loading_no_file_is_read(tmp_path):
     db = database()
     path = tmp_path / "other.csv"
     path.write_text("x\n1\n")
-    with pytest.raises(rpac.InputError, match="a query that runs on every world; got a Permission"):
+    with pytest.raises(rpac.InputError, match="a query that DuckDB can run; got Permission"):
         run(db, f"FROM '{path}'")
 
 

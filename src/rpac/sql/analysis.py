@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
@@ -29,11 +30,13 @@ from rpac.sql.roles import (
     keeps_owners,
     worst,
 )
-from rpac.sql.syntax import Node, group_keys, is_grouped, own_nodes, source_names
+from rpac.sql.syntax import Node, group_keys, is_grouped, outward, own_nodes, source_names
 from rpac.sql.tables import Tables
 
 _UNSEEN = (exp.Window, exp.Unnest, exp.Lateral, exp.TableSample)
 """What makes rows of more than is joined: of their neighbours, of lists, of chance."""
+_BEYOND = (exp.AggFunc, exp.Window, exp.Unnest, exp.Explode)
+"""What makes an entry of more than one row, or several of one."""
 
 
 class Analysis:
@@ -98,7 +101,12 @@ class Analysis:
         """Put the facts of a union together from those of its parts: rule 6."""
         parts = [self.of(part) for part in scope.set_operation_scopes]
         check_union(parts, scope.expression)
-        return facts_of_union(parts)
+        facts = facts_of_union(parts)
+        around = scope.expression.find_ancestor(exp.With)
+        if around is not None and around.recursive:  # its rows are made of its own rows
+            columns = tuple((name, replace(c, role="private")) for name, c in facts.columns)
+            return replace(facts, columns=columns)
+        return facts
 
     def _joined_rows(self, scope: Scope, secret: Mapping[str, Facts]) -> int | None:
         """Rule 7: joined rows are of one unit each if equal keys tie all owned sources together.
@@ -178,7 +186,7 @@ class Analysis:
         aggregate is over rows of several units, whatever it is made of.
         """
         node = item.unalias()
-        role = self._role(scope, node)
+        role = self.role(scope, node)
         if owned:
             kept: Role = "public" if role == "public" else "private"
             return Column(kept, 0, self._entity(scope, node))
@@ -186,10 +194,30 @@ class Analysis:
             role = "measure"
         return Column(role, degree(at, node) if role == "measure" else 0)
 
-    def _role(self, scope: Scope, node: Node) -> Role:
-        """Return the role of an expression: the worst of its own columns and of its subqueries'."""
-        roles = [self.column(scope, column).role for column in own_nodes(node, exp.Column)]
-        for inner in scope.subquery_scopes:
-            if any(part is inner.expression for part in node.walk()):
-                roles += [column.role for column in self.of(inner).listed]
+    def role(self, scope: Scope, node: Node) -> Role:
+        """Return the role of an expression: the worst of its columns and of its subqueries'.
+
+        Public are those alone whose entries can be listed without a private row (`domain`): a
+        subquery that reads one is a measure if it is the entry of an aggregate, and else private, for
+        whether it has rows is a fact of units too.
+        """
+        if own_nodes(node, *_BEYOND):
+            return "private"
+        roles = [self.column(scope, c).role for c in node.find_all(exp.Column) if outward(c, node)]
+        roles += [
+            self._inner_role(inner)
+            for inner in scope.subquery_scopes
+            if any(part is inner.expression for part in node.walk())
+        ]
         return worst(roles)
+
+    def _inner_role(self, inner: Scope) -> Role:
+        tables = list(inner.expression.find_all(exp.Table))
+        if all(t.name in self.tables.columns and t.name not in self.tables.private for t in tables):
+            return "public"
+        scalar = isinstance(inner.expression.parent, exp.Subquery)
+        whole = scalar and not isinstance(
+            inner.expression.parent.parent, exp.Any | exp.All | exp.In
+        )
+        listed = [column.role for column in self.of(inner).listed] if whole else []
+        return "measure" if listed == ["measure"] else "private"

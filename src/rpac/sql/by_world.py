@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -10,15 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from sqlglot import exp
 
-from rpac._base.checks import refuse
 from rpac._base.progress import progress
 from rpac._base.types import Bools, Floats, Ints
-from rpac.sql.measures import as_number
+from rpac.errors import MechanismError
+from rpac.sql.domain import Groups
+from rpac.sql.measures import as_number, bounded
 from rpac.sql.question import Question
 from rpac.sql.tables import run
 
 Key: TypeAlias = tuple[Any, ...]
-Answer: TypeAlias = dict[Key, list[float]]
 
 
 class ByWorld:
@@ -26,27 +25,25 @@ class ByWorld:
 
     def __init__(self, question: Question) -> None:
         self.question, self.tables = question, question.tables
-        self._sql = _numbers_in(question)
-        self._rows: list[Key] = []
+        self.groups = Groups(question)
+        self._sql = _numbers_in(question, self.groups)
         self._first: dict[int, Floats] = {}
 
     def study(self) -> tuple[list[Key], Floats]:
-        """Run the pool and every world: what rows there are is known only then.
+        """Run the pool and every world: what is needed to see how answers spread.
 
         Returns:
             The keys of the rows, and (worlds + 1, rows, measures) numbers, the pool's last; NaN
             for NULL.
         """
-        members = self.tables.source.members
+        members, rows = self.tables.source.members, self.groups.rows
         with self._inside():
             found = [self._run(np.ones(members.units, bool))]
             places = range(len(members))[::-1]
             found += [self._run(members.world(i)) for i in progress(places, len(places))]
-        seen = {key for answer in found for key in answer}
-        self._rows = _every_group(self.question, sorted(seen, key=_sortable))
-        values = np.stack([self._aligned(answer) for answer in found[::-1]])
+        values = np.stack(found[::-1])
         self._first = dict(enumerate(values[:-1]))
-        return self._rows, values
+        return rows, values
 
     def answers(self, worlds: Ints) -> Floats:
         """Return the (k, rows, measures) numbers of these worlds; NaN for NULL.
@@ -59,9 +56,7 @@ class ByWorld:
 
     def _answer(self, world: int) -> Floats:
         first = self._first.pop(world, None)
-        if first is not None:
-            return first
-        return self._aligned(self._run(self.tables.source.members.world(world)))
+        return self._run(self.tables.source.members.world(world)) if first is None else first
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
@@ -72,54 +67,41 @@ class ByWorld:
         finally:
             self.tables.connection.execute("SET schema = 'main'")
 
-    def _run(self, members: Bools) -> Answer:
-        """Return the answer on the rows of these units."""
+    def _run(self, members: Bools) -> Floats:
+        """Return the (rows, measures) numbers on the rows of these units.
+
+        A query that fails has none; nor has a key with several rows, for want of a way to choose. An
+        error in either case would tell that units make it.
+        """
+        out = np.full((len(self.groups.rows), len(self.question.measures)), np.nan)
         self.tables.enter(np.flatnonzero(members))
-        k = len(self.question.keys)
-        answer: Answer = {}
-        for row in run(self.tables, self._sql).fetchall():
-            if row[:k] in answer:
-                names = [self.question.labels[i] for i in self.question.keys]
-                raise refuse(
-                    "keys that tell the rows of an answer apart",
-                    f"several rows with equal {names}" if names else "several rows and no key",
-                    "Select every column that the query groups by.",
-                )
-            answer[row[:k]] = [np.nan if value is None else value for value in row[k:]]
-        return answer
-
-    def _aligned(self, answer: Answer) -> Floats:
-        """Return the (rows, measures) numbers of an answer, in the order of all rows."""
-        blank = [np.nan] * len(self.question.measures)
-        table = [answer.get(key, blank) for key in self._rows]
-        return np.array(table, np.float64).reshape(len(self._rows), len(blank))
+        try:
+            found = run(self.tables, self._sql, "fetchnumpy")
+        except MechanismError:
+            return out
+        places, times = np.unique(found["g"], return_counts=True)
+        for j in range(out.shape[1]):
+            out[found["g"], j] = bounded(found[f"m{j}"])
+        out[places[times > 1]] = np.nan
+        return out
 
 
-def _numbers_in(question: Question) -> str:
-    """Return the query with its keys first, then its measures as numbers."""
+def _numbers_in(question: Question, groups: Groups) -> str:
+    """Return the query as numbers of rows, and measures as numbers."""
     inner = question.tree.copy()
     for i, item in enumerate(inner.selects):
         item.replace(exp.alias_(item.unalias().copy(), exp.to_identifier(f"__c{i}", quoted=True)))
-    listed = [f'"__c{i}"' for i in question.keys]
-    listed += [as_number(f'"__c{m.place}"', m.kind, "") for m in question.measures]
-    return f"SELECT {', '.join(listed)} FROM ({inner.sql('duckdb')})"
-
-
-def _sortable(key: Key) -> list[tuple[bool, Any]]:
-    """Return what puts rows in one order, whatever DuckDB's threads did: NULL comes last."""
-    return [(entry is None, entry) for entry in key]
-
-
-def _every_group(question: Question, rows: list[Key]) -> list[Key]:
-    """Return rows for every declared group, whether it occurs or not."""
-    declared = question.declared
-    if not declared:
-        return rows
-    free = [j for j, i in enumerate(question.keys) if i not in declared]
-    others = list(dict.fromkeys(tuple(row[j] for j in free) for row in rows)) if free else [()]
-    sets = [declared[i] for i in question.keys if i in declared]
-    made = []
-    for other, chosen in itertools.product(others, itertools.product(*sets)):
-        parts, picks = iter(other), iter(chosen)
-        made.append(tuple(next(picks if i in declared else parts) for i in question.keys))
-    return made
+    keys = [f'"__c{i}"' for i in question.keys]
+    if groups.grouped:
+        keys = [f'"__k{j}"' for j in range(len(groups.keys))]
+        added = [
+            exp.alias_(key.copy(), f"__k{j}", quoted=True) for j, key in enumerate(groups.keys)
+        ]
+        inner.set("expressions", [*inner.selects, *added])
+    same = [f"c.{key} IS NOT DISTINCT FROM g.k{j}" for j, key in enumerate(keys)]
+    listed = [as_number(f'c."__c{m.place}"', m.kind, "") for m in question.measures]
+    shown = ", ".join(["g.g", *(f"{text} AS m{j}" for j, text in enumerate(listed))])
+    return (
+        f"SELECT {shown} FROM ({inner.sql('duckdb')}) AS c "
+        f"JOIN {groups.table} AS g ON {' AND '.join(same) or 'true'}"
+    )

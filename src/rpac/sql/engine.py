@@ -10,9 +10,14 @@ from typing import Any
 import duckdb
 
 from rpac._base.checks import refuse
-from rpac.errors import RpacError
+from rpac.errors import MechanismError, RpacError
 from rpac.worlds import tables as frames
 
+_UNREAD = (
+    duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException,
+    duckdb.PermissionException,
+)  # fmt: skip
+"""Errors in the text of a query, whatever the rows."""
 _FRAMES = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 
 
@@ -71,17 +76,24 @@ def kind_of(data: Any) -> str:
     return module if module in _FRAMES else "rows"
 
 
-def execute(connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]]) -> Any:
-    """Run SQL; an error tells its kind, and names of the query, never an entry.
+def execute(
+    connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]], form: str = "fetchall"
+) -> Any:
+    """Return all rows of a statement; an error tells its kind, and names of the query, never an entry.
 
     Args:
         connection: Where it runs.
         sql: One statement.
         columns: The SQL types of all columns, to name those that hold text.
+        form: "fetchall" for tuples, "fetchnumpy" for arrays by column.
+
+    Raises:
+        InputError: If DuckDB cannot read the statement: a fact of its text and of the schema.
+        MechanismError: If it fails as it runs: a fact of the rows.
     """
     try:
-        return connection.execute(sql)
-    except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
+        return getattr(connection.execute(sql), form)()  # rows are computed as they are fetched
+    except _UNREAD as error:
         reason = str(error).splitlines()[0][:200].rstrip(".")
         if "No function matches" in reason and "VARCHAR" in reason:
             words = set(re.findall(r"\w+", sql.lower()))
@@ -94,5 +106,5 @@ def execute(connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]])
             ) from None
         raise refuse("a query that DuckDB can run", reason, "Check names and types.") from None
     except duckdb.Error as error:  # its message may quote an entry
-        kind = f"a {type(error).__name__}"
-        raise refuse("a query that runs on every world", kind, "Guard casts with TRY.") from None
+        kind, move = f"a {type(error).__name__}", "Guard casts with TRY."
+        raise refuse("a query that runs on every world", kind, move, MechanismError) from None

@@ -7,11 +7,20 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rpac._base.checks import refuse
+from rpac._base.types import Floats
 
 _WHOLE = re.compile(r"^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BOOLEAN)$")
 _REAL = re.compile(r"^(FLOAT|DOUBLE|DECIMAL\((\d+),(\d+)\))$")
 _TIME = re.compile(r"^(DATE|TIMESTAMP.*)$")
+_EPOCH = datetime.datetime(1970, 1, 1)
+_FIRST = (datetime.datetime.min - _EPOCH).total_seconds()
+_LAST = (datetime.datetime(9999, 12, 31) - _EPOCH).total_seconds()
+"""Seconds that a date may be of the epoch: noise may lead further, and is cut off there."""
+LARGEST = 1e100
+"""What is larger counts as NULL: squares of answers, and sums of these, must be numbers."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,7 @@ class Measure:
     counts: bool
 
     def typed(self, value: float) -> Any:
-        """Return a released number in the type that the query gives.
+        """Return a released number in the type that the query gives, or its nearest to it.
 
         >>> Measure(0, "DECIMAL(9,2)", 1, counts=False).typed(3.14159)
         3.14
@@ -41,7 +50,7 @@ class Measure:
         if whole_type(self.kind):
             return round(value)
         if _TIME.match(self.kind):
-            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=value)
+            moment = _EPOCH + datetime.timedelta(seconds=min(max(value, _FIRST), _LAST))
             return moment.date() if self.kind == "DATE" else moment
         found = _REAL.match(self.kind)
         return round(value, int(found[3])) if found and found[3] else float(value)
@@ -61,9 +70,17 @@ def as_number(column: str, kind: str, label: str) -> str:
         label: Its name in the answer.
     """
     if _TIME.match(kind):
-        return f"epoch({column})"
+        return f"TRY(epoch({column}))"
     if not (_WHOLE.match(kind) or _REAL.match(kind)):
         raise refuse(
             f"numbers or dates in {label!r}", kind.partition("(")[0], "Count it, or group by it."
         )
-    return f"CAST({column} AS DOUBLE)"
+    return f"TRY(CAST({column} AS DOUBLE))"
+
+
+def bounded(values: Any) -> Floats:
+    """Return a column of DuckDB as floats: NaN for NULL and for what no sum or square could hold."""
+    found = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    return np.where(
+        np.abs(found) <= LARGEST, np.where(np.abs(found) < 1 / LARGEST, 0, found), np.nan
+    )

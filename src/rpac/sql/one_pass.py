@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from rpac._base.hashing import digest
 from rpac._base.types import Bools, Floats, Ints
-from rpac.sql.measures import as_number, whole_type
+from rpac.errors import MechanismError
+from rpac.sql.domain import Groups
+from rpac.sql.measures import as_number, bounded, whole_type
 from rpac.sql.question import Question
-from rpac.sql.syntax import Node, group_keys, is_own, own_aggregates, snippet
+from rpac.sql.syntax import Node, group_keys, own_aggregates, snippet
 from rpac.sql.tables import UNIT, run
 from rpac.sql.totals import extremes, on_grid, ranked, totals
 
@@ -25,32 +26,23 @@ _MOST_BITS = 1 << 25
 _ADDED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _ODD = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Window, exp.GroupingSets, exp.Rollup,
         exp.Cube)  # fmt: skip
-_VOLATILE = frozenset({
-    "rand", "random", "uuid", "uuidv4", "uuidv7", "setseed", "nextval", "currval",
-})  # fmt: skip
 
 
 def serves(question: Question) -> bool:
     """Whether every aggregate is a COUNT, SUM, AVG, MIN or MAX over rows of one unit each.
 
-    The rows that it reads must be local (`roles`), every private table in it read by a scope that
-    was looked at, and each row the same whenever it is read.
+    The rows that it reads must be local (`roles`), and every private table in it read by a scope that
+    was looked at.
     """
     tree, analysis = question.tree, question.analysis
     if not isinstance(tree, exp.Select) or tree.find(*_ODD) or tree.args.get("distinct"):
         return False
-    if analysis.facts.owner is None or _volatile(tree) or not _all_seen(question):
+    if analysis.facts.owner is None or not _all_seen(question):
         return False
     found = own_aggregates(tree)
     return bool(found) and all(
         isinstance(node, _ADDED) and not node.find(exp.Distinct, exp.Order) for node in found
     )
-
-
-def _volatile(tree: Node) -> bool:
-    plain = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-             for node in tree.find_all(exp.Func))  # fmt: skip
-    return any(name.lower() in _VOLATILE for name in plain)
 
 
 def _all_seen(question: Question) -> bool:
@@ -99,7 +91,7 @@ class OnePass:
         self.question, self.tables = question, question.tables
         self.aggregates = list({n.sql(): n for n in own_aggregates(question.tree)}.values())
         self.keys = group_keys(question.tree)
-        self._groups = f"__groups_{digest(question.sql)[:16]}"
+        self.groups = Groups(question)
 
     def study(self) -> tuple[list[tuple[Any, ...]], Floats]:
         """Return the keys of the rows, and answers that show how they spread.
@@ -110,7 +102,7 @@ class OnePass:
         members = self.tables.source.members
         masks = members.rows(range(min(PROBES, len(members))))
         values = self._values(np.append(masks, np.ones_like(masks[:1]), axis=0))
-        return self._rows(), values
+        return self.groups.rows, values
 
     def answers(self, worlds: Ints) -> Floats:
         """Return the (k, rows, measures) numbers of these worlds; NaN for NULL."""
@@ -123,6 +115,7 @@ class OnePass:
     def _cells(self) -> Cells:
         """Aggregate by (group, unit), and number the groups."""
         tree, owner = _owned_tree(self.question)
+        size = len(self.groups.rows)
         parts = [exp.alias_(key.copy(), f"k{i}") for i, key in enumerate(group_keys(tree))]
         parts.append(exp.alias_(owner.copy(), "u"))
         parts.append(exp.alias_(exp.Count(this=exp.Star()), "n"))
@@ -131,37 +124,11 @@ class OnePass:
         tree.set("expressions", parts)
         tree.group_by(owner, copy=False)
         run(self.tables, f"CREATE OR REPLACE TEMP TABLE __cells AS {tree.sql('duckdb')}")
-        described = run(self.tables, "DESCRIBE __cells").fetchall()
-        types = {row[0]: row[1] for row in described}
+        types = {row[0]: row[1] for row in run(self.tables, "DESCRIBE __cells")}
         kinds = [types[f"v{i}"] for i in range(len(self.aggregates))]
-        self._number_groups()
         found = self._fetched(kinds)
         run(self.tables, "DROP TABLE __cells")
-        return self._collected(kinds, found)
-
-    def _number_groups(self) -> None:
-        """Make the table of groups: those that occur, and those that were declared."""
-        places = self._declared_keys()
-        free = [f"k{i}" for i in range(len(self.keys)) if i not in places]
-        parts = [f"(SELECT DISTINCT {', '.join(free)} FROM __cells)"] if free else []
-        for i, entries in places.items():
-            values = exp.Array(expressions=[exp.convert(e) for e in entries]).sql("duckdb")
-            parts.append(f"(SELECT unnest({values}) AS k{i})")
-        listed = ", ".join(f"k{i}" for i in range(len(self.keys)))
-        rows = f"{listed}, row_number() OVER (ORDER BY {listed}) - 1 AS g" if listed else "0 AS g"
-        start = f" FROM {' CROSS JOIN '.join(parts)}" if listed else ""
-        run(self.tables, f"CREATE OR REPLACE TEMP TABLE {self._groups} AS SELECT {rows}{start}")
-
-    def _declared_keys(self) -> dict[int, list[Any]]:
-        """Return declared entries by the place of their key in GROUP BY."""
-        declared = self.question.declared
-        nodes = {i: self.question.tree.selects[i].unalias() for i in declared}
-        return {
-            j: declared[i]
-            for j, key in enumerate(self.keys)
-            for i, node in nodes.items()
-            if key == node
-        }
+        return self._collected(kinds, found, size)
 
     def _fetched(self, kinds: list[str]) -> dict[str, Any]:
         """Return the cells as numbers, with that of their group, group by group."""
@@ -174,18 +141,18 @@ class OnePass:
         found: dict[str, Any] = run(
             self.tables,
             f"SELECT {', '.join(listed)} FROM __cells AS c "
-            f"JOIN {self._groups} AS g ON {' AND '.join(same) or 'true'} ORDER BY g, u",
-        ).fetchnumpy()
+            f"JOIN {self.groups.table} AS g ON {' AND '.join(same) or 'true'} ORDER BY g, u",
+            "fetchnumpy",
+        )
         return found
 
-    def _collected(self, kinds: list[str], found: dict[str, Any]) -> Cells:
+    def _collected(self, kinds: list[str], found: dict[str, Any], size: int) -> Cells:
         extreme = [i for i, node in enumerate(self.aggregates) if _is_extreme(node)]
         summed = ["n", *(f"c{i}" for i in range(len(kinds)))]
         summed += [f"v{i}" for i in range(len(kinds)) if i not in extreme]
         groups, units = (np.asarray(found[name], np.int64) for name in ("g", "u"))
-        size = int(run(self.tables, f"SELECT count(*) FROM {self._groups}").fetchall()[0][0])
-        table = np.stack([_filled(found[name], 0.0) for name in summed], axis=1)
-        least = {i: _filled(found[f"v{i}"], np.nan) for i in extreme}
+        table = np.stack([np.nan_to_num(bounded(found[name])) for name in summed], axis=1)
+        least = {i: bounded(found[f"v{i}"]) for i in extreme}
         ranks = {i: ranked(groups, values, size) for i, values in least.items()}
         added = on_grid(groups, table, size)
         return Cells(kinds, size, groups, units, summed, added, least, ranks)
@@ -200,12 +167,23 @@ class OnePass:
         for i, values in cells.least.items():
             least = extremes(cells.ranks[i], cells.units, values, members).ravel()
             table[f"v{i}"] = -least if isinstance(self.aggregates[i], exp.Max) else least
+        return self._measured(table, m)
+
+    def _measured(self, table: dict[str, Any], m: int) -> Floats:
+        """Compute the measures of m worlds; a world on which one fails has none."""
+        size = self._cells.size
+        out = np.full((m, size, len(self.question.measures)), np.nan)
         self.tables.connection.register("__sums", table)
-        measures = run(self.tables, self._projection).fetchnumpy()
-        self.tables.connection.unregister("__sums")
-        out = np.full((m, cells.size, len(self.question.measures)), np.nan)
+        try:
+            measures = run(self.tables, self._projection, "fetchnumpy")
+        except MechanismError:
+            alone = [{k: v[w * size : (w + 1) * size] for k, v in table.items()} for w in range(m)]
+            one = [{**part, "w": np.zeros(size, np.int64)} for part in alone]
+            return np.concatenate([self._measured(part, 1) for part in one]) if m > 1 else out
+        finally:
+            self.tables.connection.unregister("__sums")
         for j in range(out.shape[2]):
-            out[measures["w"], measures["g"], j] = _filled(measures[f"m{j}"], np.nan)
+            out[measures["w"], measures["g"], j] = bounded(measures[f"m{j}"])
         return out
 
     @cached_property
@@ -213,45 +191,23 @@ class OnePass:
         """The measures in SQL, over the table of sums and, where they name keys, of groups."""
         tree, kinds = self.question.tree, self._cells.kinds
         values = [f"{_value(i, node, kinds[i])} AS a{i}" for i, node in enumerate(self.aggregates)]
-        listed = ["w", "g"]
-        for j, m in enumerate(self.question.measures):
-            text = self._rewritten(tree.selects[m.place].unalias())
-            listed.append(f"{as_number(f'({text})', m.kind, '')} AS m{j}")
+        nodes = [tree.selects[m.place].unalias() for m in self.question.measures]
+        made = ", ".join(["w", "g", *(f"{self._over(n)} AS x{j}" for j, n in enumerate(nodes))])
         having = tree.args.get("having")
-        kept = f" WHERE {self._rewritten(having.this)}" if having else ""
-        asked = f"SELECT {', '.join(listed)} FROM"
-        keyed = re.search(r"\bk\d", asked + kept)
-        inside = "__sums AS s" + (f" JOIN {self._groups} AS g USING (g)" if keyed else "")
+        kept = f" WHERE {self._over(having.this)}" if having else ""
+        keyed = re.search(r"\bk\d", made + kept)
+        inside = "__sums AS s" + (f" JOIN {self.groups.table} AS g USING (g)" if keyed else "")
         there = " WHERE s.n > 0" if self.keys else ""
         shown = ", ".join(["s.w", "g.*" if keyed else "s.g", *values])
-        return f"{asked} (SELECT {shown} FROM {inside}{there}){kept}"
+        read = [as_number(f"x{j}", m.kind, "") for j, m in enumerate(self.question.measures)]
+        listed = ", ".join(["w", "g", *(f"{text} AS m{j}" for j, text in enumerate(read))])
+        rows = f"SELECT {made} FROM (SELECT {shown} FROM {inside}{there}){kept}"
+        return f"SELECT {listed} FROM ({rows})"
 
-    @cached_property
-    def _columns(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Aggregates and keys as they are written, each with its column of sums or groups."""
-        sums = {a.sql(): f"a{i}" for i, a in enumerate(self.aggregates)}
-        return sums, {key.sql(): f"k{i}" for i, key in enumerate(self.keys)}
-
-    def _rewritten(self, node: Node) -> str:
-        """Return an output expression over the tables of sums and groups."""
-        (sums, groups), top = self._columns, node.copy()
-
-        def swap(part: Node) -> Node:
-            text = part.sql()
-            if text in sums and is_own(part, top):
-                return exp.column(sums[text])
-            return exp.column(groups[text]) if text in groups else part
-
-        return str(top.transform(swap, copy=False).sql("duckdb"))
-
-    def _rows(self) -> list[tuple[Any, ...]]:
-        """Return the keys of every row, in the order of the groups."""
-        nodes = [self.question.tree.selects[i].unalias() for i in self.question.keys]
-        listed = ", ".join(self._rewritten(node) for node in nodes)
-        if not listed:
-            return [()] * self._cells.size
-        rows = run(self.tables, f"SELECT {listed} FROM {self._groups} ORDER BY g")
-        return list(rows.fetchall())
+    def _over(self, node: Node) -> str:
+        """Return an output expression over the tables of sums and groups; NULL where it fails."""
+        text = self.groups.over(node, {a.sql(): f"a{i}" for i, a in enumerate(self.aggregates)})
+        return text if node.find(exp.Query) else f"TRY({text})"
 
 
 def _owned_tree(question: Question) -> tuple[Node, Node]:
@@ -290,13 +246,8 @@ def _value(i: int, node: Node, kind: str) -> str:
     value = f"round(s.v{i})" if whole_type(kind) else f"s.v{i}"
     if kind.startswith(("DATE", "TIMESTAMP")):
         value = f"make_timestamp(CAST(s.v{i} * 1e6 AS BIGINT))"
-    return f"CASE WHEN s.c{i} > 0 THEN CAST({value} AS {kind}) END"
+    return f"CASE WHEN s.c{i} > 0 THEN TRY(CAST({value} AS {kind})) END"
 
 
 def _is_extreme(node: Node) -> bool:
     return isinstance(node, exp.Min | exp.Max)
-
-
-def _filled(values: Any, empty: float) -> Floats:
-    """Return a column of DuckDB as floats, NULL as `empty`."""
-    return np.ma.filled(np.ma.asarray(values, dtype=np.float64), empty)

@@ -51,7 +51,11 @@ def _one_select(sql: str) -> Node:
 def _refuse_other_tables(tree: Node, tables: Tables) -> None:
     """Let a query name tables of the database only: each of them is filtered by world."""
     known = {name.lower() for name in tables.columns}
-    known |= {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    made = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    if known & made:  # what a name means would depend on where it stands
+        got = repr(sorted(known & made)[0])
+        raise refuse("names in WITH that no table has", got, "Choose another name.")
+    known |= made
     for table in tree.find_all(exp.Table):
         plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
         if not plain or table.name.lower() not in known:

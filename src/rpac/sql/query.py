@@ -8,6 +8,7 @@ import numpy as np
 
 from rpac._base.checks import refuse
 from rpac._base.types import Floats
+from rpac.errors import MechanismError
 from rpac.sql.by_world import ByWorld
 from rpac.sql.one_pass import OnePass, serves
 from rpac.sql.question import read
@@ -15,6 +16,10 @@ from rpac.sql.table import Table
 from rpac.sql.tables import Tables
 from rpac.worlds.flatten import Form
 from rpac.worlds.source import Source
+
+
+_WHOLE = 2.0**53
+"""Whole numbers beyond it are not all floats, and are cut off there."""
 
 
 @final
@@ -43,7 +48,7 @@ class Query:
         self.order, self.limit = question.order, question.limit
         self.one_pass = serves(question)
         self.full: Floats = np.zeros((0, 0))
-        self._runs = OnePass(question) if self.one_pass else ByWorld(question)
+        self._runs: OnePass | ByWorld = OnePass(question) if self.one_pass else ByWorld(question)
         self._units: Floats = np.zeros(0)
 
     @property
@@ -54,16 +59,17 @@ class Query:
         """Return the form of the answers: rows, names and scale are facts of the pool."""
         if source is not self.database.source:
             raise refuse("the source of the query's own database", repr(source), "Use db.source.")
-        rows, values = self._runs.study()
+        rows = self._runs.groups.rows
         if not rows:
             got = f"none of {self.labels}"
-            raise refuse("at least one row in the answer", got, "Ask for groups that occur.")
+            raise refuse("at least one row in the answer", got, "Ask for groups that there may be.")
+        values = self._studied()
         filled = _filled(values)
         self.full = filled[-1]
         self._units = np.ones(len(self.measures)) if self._whole else self._spread_units(filled)
         degrees = np.array([measure.degree for measure in self.measures])
         scale = np.tile(self._units * 2.0**degrees, len(rows))
-        table = Table(self._question, rows, np.isnan(values).all(axis=0) & (degrees == 0))
+        table = Table(self._question, rows)
         return Form(
             "table",
             (tuple(self.labels), tuple(rows)),
@@ -80,7 +86,15 @@ class Query:
             self.announce(self.database.source)
         values = self._runs.answers(np.asarray(worlds))
         answers = (_filled(values) / self._units).reshape(len(values), -1)
-        return np.rint(answers).astype(np.int64) if self._whole else answers
+        return np.rint(answers.clip(-_WHOLE, _WHOLE)).astype(np.int64) if self._whole else answers
+
+    def _studied(self) -> Floats:
+        """Return the answers that show how they spread; what fails at once is run by world."""
+        try:
+            return self._runs.study()[1]
+        except MechanismError:
+            self._runs = ByWorld(self._question)
+            return self._runs.study()[1]
 
     def _spread_units(self, filled: Floats) -> Floats:
         """Return a power of two near the spread of each measure: no sum drowns an average.
@@ -92,7 +106,9 @@ class Query:
         m, k = len(self.database.source.members), len(filled) - 1
         weights = np.append(np.full(k, m / k), 1.0) / (m + 1)
         center = np.tensordot(weights, filled, 1)
-        spread = np.sqrt(np.tensordot(weights, np.square(filled - center), 1).mean(axis=0))
+        power = np.tensordot(weights, np.square(filled - center), 1)
+        moving = power > 0  # rows that nobody is in say nothing of the spread of others
+        spread = np.sqrt(power.sum(axis=0) / np.maximum(moving.sum(axis=0), 1))
         seen = spread > 1e-9 * np.abs(filled).max(axis=(0, 1))
         return np.asarray(np.exp2(np.rint(np.log2(np.where(seen, spread, 1.0)))))
 

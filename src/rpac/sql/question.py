@@ -8,14 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.optimizer.scope import build_scope
+from sqlglot.optimizer.scope import Scope, build_scope
 
 from rpac._base.checks import refuse
 from rpac.sql.analysis import Analysis
+from rpac.sql.functions import check_functions
+from rpac.sql.guard import guard
 from rpac.sql.measures import Measure, as_number, whole_type
 from rpac.sql.parsing import parsed, take_order
 from rpac.sql.roles import Facts
-from rpac.sql.syntax import Node, group_keys
+from rpac.sql.syntax import (
+    Node,
+    column_pairs,
+    every_key,
+    group_keys,
+    has_sets,
+    is_one_row,
+    snippet,
+    source_names,
+)
 from rpac.sql.tables import Tables, run
 
 OTHER = "other"
@@ -55,6 +66,7 @@ class Question:
 def read(tables: Tables, sql: str) -> Question:
     """Return a text as a question; one that is of single units, or of none, is refused."""
     tree = parsed(tables, sql)
+    check_functions(tree)
     order, limit = take_order(tree)
     labels, kinds = _described(tables, sql)
     if len(labels) != len(tree.selects):  # a star over a struct, say: its names are not in the text
@@ -66,6 +78,7 @@ def read(tables: Tables, sql: str) -> Question:
     _refuse_rows(analysis, labels)
     declared, lost = _declare(tables, tree, labels)
     keys = _keys(analysis.facts, labels, declared, lost)
+    _refuse_groups(analysis, tree, [tree.selects[i].unalias() for i in declared])
     places = [i for i in range(len(labels)) if i not in keys]
     measures = []
     for i in places:
@@ -75,6 +88,8 @@ def read(tables: Tables, sql: str) -> Question:
         measures.append(Measure(i, kinds[i], analysis.facts.listed[i].degree, counts=counts))
     if not measures:
         raise refuse("at least one number to privatize", f"public columns {labels}", "Ask for one.")
+    _refuse_alike(analysis, keys)
+    guard(tree, tables)
     return Question(
         tables, sql, tree, analysis, labels, keys, measures, declared, lost, order, limit
     )
@@ -82,7 +97,7 @@ def read(tables: Tables, sql: str) -> Question:
 
 def _described(tables: Tables, sql: str) -> tuple[list[str], list[str]]:
     """Return the names and SQL types of the answer's columns."""
-    rows = run(tables, f"DESCRIBE {sql.strip().rstrip(';')}").fetchall()
+    rows = run(tables, f"DESCRIBE {sql.strip().rstrip(';')}")
     labels = [row[0] for row in rows]
     twice = [label for label, times in Counter(labels).items() if times > 1]
     if twice:
@@ -155,3 +170,60 @@ def _keys(
                 f"groups in {labels[i]!r} that are public or declared", "a private column", move
             )
     return keys
+
+
+def _refuse_groups(analysis: Analysis, tree: Node, declared: list[Node]) -> None:
+    """Refuse groups that are not shown and private: how many there are would tell."""
+    for key in every_key(tree):
+        if key in declared or analysis.role(analysis.root, key) == "public":
+            continue
+        raise refuse(
+            f"groups in {snippet(key)!r} that are public or declared",
+            "a private expression",
+            "Say which groups there are (keys), or that their names are public (public).",
+        )
+
+
+def _refuse_alike(analysis: Analysis, keys: list[int]) -> None:
+    """Refuse rows that keys cannot tell apart, whatever the data: those of a world must line up."""
+    root, tree = analysis.root, analysis.root.expression
+    if not isinstance(tree, exp.Select):
+        alike = not keys
+    elif has_sets(tree):
+        shown = [tree.selects[i].unalias() for i in keys]
+        alike = any(key not in shown for key in every_key(tree))
+    else:
+        free = not group_keys(tree) and not is_one_row(tree)
+        alike = free and any(not _told(analysis, name, keys) for name in source_names(tree))
+    if alike:
+        names = [root.expression.selects[i].alias_or_name for i in keys]
+        raise refuse(
+            "keys that tell the rows of an answer apart",
+            f"several rows with equal {names}" if names else "several rows and no key",
+            "Select every column that the query groups by.",
+        )
+
+
+def _told(analysis: Analysis, name: str, keys: list[int]) -> bool:
+    """Whether the rows of a source in an ungrouped SELECT are told apart by what is shown.
+
+    Those of a table are taken to be if any of its columns is shown or held equal to another; those of
+    groups if all their keys are. A source of one row needs neither.
+    """
+    tree, source = analysis.root.expression, analysis.root.sources.get(name)
+    shown = [tree.selects[i].unalias() for i in keys]
+    columns = {(c.table, c.name) for node in shown for c in node.find_all(exp.Column)}
+    columns |= {(c.table, c.name) for pair in column_pairs(tree) for c in pair}
+    if isinstance(source, Scope) and isinstance(source.expression, exp.Select):
+        inner = source.expression
+        if is_one_row(inner):
+            return True
+        if every_key(inner):
+            names = {item.unalias().sql(): item.alias_or_name for item in inner.selects}
+            return all((name, names.get(key.sql())) in columns for key in every_key(inner))
+        if analysis.of(source).private:
+            return False
+    alone = len(source_names(tree)) == 1
+    return not analysis.source(analysis.root, name).owned and (
+        alone or any(table == name for table, _ in columns)
+    )

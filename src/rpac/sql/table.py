@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import narwhals as nw
 
-from rpac._base.types import Bools, Floats
+from rpac._base.types import Floats
 from rpac.sql.question import Question
 
 
@@ -18,11 +18,10 @@ class Table:
     Args:
         question: What was asked.
         rows: The keys of every row.
-        empty: (rows, measures) where the answer is NULL, whatever the world.
     """
 
-    def __init__(self, question: Question, rows: list[tuple[Any, ...]], empty: Bools) -> None:
-        self.question, self.rows, self.empty = question, rows, empty
+    def __init__(self, question: Question, rows: list[tuple[Any, ...]]) -> None:
+        self.question, self.rows = question, rows
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,12 +53,12 @@ class Table:
         q = self.question
         lines = []
         table = values.reshape(len(self.rows), -1)
-        for keys, numbers, hollow in zip(self.rows, table, self.empty, strict=True):
+        for keys, numbers in zip(self.rows, table, strict=True):
             line: list[Any] = [None] * len(q.labels)
             for place, key in zip(q.keys, keys, strict=True):
                 line[place] = key
-            for measure, value, gone in zip(q.measures, numbers, hollow, strict=True):
-                line[measure.place] = None if gone else measure.typed(float(value))
+            for measure, value in zip(q.measures, numbers, strict=True):
+                line[measure.place] = measure.typed(float(value))
             lines.append(line)
         return lines
 

@@ -239,9 +239,9 @@ class Tables:
         self.connection.execute(f"CREATE VIEW world.{at} AS SELECT {hidden} FROM pool.{at}{here}")
 
 
-def run(tables: Tables, sql: str) -> Any:
-    """Run SQL on loaded tables; an error tells its kind, and names of the query, never an entry."""
-    return execute(tables.connection, sql, tables.columns)
+def run(tables: Tables, sql: str, form: str = "fetchall") -> Any:
+    """Return all rows of a statement on loaded tables; errors and forms as in `engine.execute`."""
+    return execute(tables.connection, sql, tables.columns, form)
 
 
 def _pair(name: str) -> tuple[str, str]:
