@@ -113,6 +113,13 @@ def test_it_finds_the_modules_and_files_that_its_parent_finds(tmp_path, monkeypa
     assert answer(function) == 8.0
 
 
+def test_what_the_arguments_need_is_loaded_before_the_calls():
+    loaded = packed("colorsys")
+    for near, said in (("colorsys", "True"), ("", "False"), ("no_such_module", "False")):
+        process = apart_of(lambda name: str(name in sys.modules))
+        assert process.call(loaded, size=1, near=near) == said
+
+
 def test_memory_is_limited():
     hog = lambda x: np.array([float(len(bytearray(1 << 29)))])  # noqa: E731
     assert answer(hog, memory=1 << 28) is None

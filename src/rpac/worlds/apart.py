@@ -26,7 +26,7 @@ import cloudpickle
 import numpy as np
 
 from rpac._base.checks import refuse
-from rpac._base.types import Floats
+from rpac._base.types import Floats, Json
 
 HEAD = struct.Struct("<q")
 """What stands before every part of a message: its length."""
@@ -119,18 +119,19 @@ class Apart:
         self._lock = threading.Lock()
         self._server: _Server | None = None
 
-    def call(self, *arguments: bytes, size: int) -> Floats | str | None:
+    def call(self, *arguments: bytes, size: int, near: str = "") -> Floats | str | None:
         """Return the (size,) finite numbers or the text that the function returns, else None.
 
         Args:
             arguments: Each as `packed` returned it.
             size: How many numbers are expected.
+            near: A module that the arguments need; loaded once, if it is known at the first call.
 
         Raises:
             InputError: If the function cannot be loaded in another process, whatever it is asked.
         """
         with self._lock:
-            server = self._started()
+            server = self._started(near)
             try:
                 reply = server.ask(arguments, max(MOST_TEXT, 8 * size) + 1, self._patience())
             except (OSError, EOFError):  # ended from within; the next call has another
@@ -141,14 +142,14 @@ class Apart:
                 raise
         return _decoded(reply, size)
 
-    def _started(self) -> _Server:
+    def _started(self, near: str) -> _Server:
         """Return the server, started if this process has none."""
         if self._server is None or self._server.owner != os.getpid():
-            server = self._start()
+            server = self._start(near)
             if server.status == THREADS:  # loaded, it has threads that no fork would keep
                 self._bare = True
                 server.end()
-                server = self._start()
+                server = self._start(near)
             if server.status != READY:
                 raise refuse(
                     "a function that another process can load",
@@ -158,8 +159,9 @@ class Apart:
             self._server = server
         return self._server
 
-    def _start(self) -> _Server:
-        return _Server(self._function, bare=self._bare, seconds=self._seconds, memory=self._memory)
+    def _start(self, near: str) -> _Server:
+        limits = {"seconds": self._seconds, "memory": self._memory}
+        return _Server(self._function, {"bare": self._bare, "near": near} | limits)
 
     def _end(self) -> None:
         assert self._server is not None
@@ -177,12 +179,9 @@ class Apart:
 class _Server:
     """The other end of one server process, which ends with this object."""
 
-    def __init__(
-        self, function: bytes, *, bare: bool, seconds: float | None, memory: int | None
-    ) -> None:
+    def __init__(self, function: bytes, settings: Json) -> None:
         self._socket, theirs = socket.socketpair()
-        given = {"path": sys.path, "line": theirs.fileno(), "bare": bare}
-        given |= {"seconds": seconds, "memory": memory}
+        given = {"path": sys.path, "line": theirs.fileno()} | settings
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT, json.dumps(given)],

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import glob
+import importlib
 import os
 import resource
 import select
@@ -39,13 +40,14 @@ _Function = Callable[..., Any]
 
 
 def serve(
-    *, line: int, bare: bool, seconds: float | None, memory: int | None
+    *, line: int, bare: bool, near: str, seconds: float | None, memory: int | None
 ) -> NoReturn:  # pragma: no cover  (child process)
     """Load a function, then answer calls until the other end is shut.
 
     Args:
         line: Descriptor of the socket to the process that asks.
         bare: Load the function in each child: here it would leave threads, which forks lose.
+        near: A module to load beside the function, for what it will be called with.
         seconds: Limit of time for a call.
         memory: Limit of memory for a call, in bytes.
     """
@@ -54,7 +56,7 @@ def serve(
         _reseed()  # which loads what children need for it
         with socket.socket(fileno=line) as asks:
             packed = _part(asks)
-            function = None if bare else cloudpickle.loads(packed)
+            function = None if bare else _loaded(packed, near)
             _sweep()
             if not bare and not _alone():
                 asks.sendall(THREADS)
@@ -73,6 +75,12 @@ def serve(
     finally:
         _sweep()
         os._exit(0)
+
+
+def _loaded(packed: bytes, near: str) -> Any:  # pragma: no cover  (child process)
+    with contextlib.suppress(Exception):
+        importlib.import_module(near)
+    return cloudpickle.loads(packed)
 
 
 def _part(asks: socket.socket) -> bytes:  # pragma: no cover  (child process)
