@@ -74,6 +74,18 @@ class Worlds(Source):
         """The secret, in words."""
         return f"which of {len(self.secrets)} worlds was drawn"
 
+    @cached_property
+    def version(self) -> str:
+        """Hash of the secrets, in whatever order they are listed."""
+        return digest("worlds", *sorted(map(fingerprint, self.secrets)))
+
+    @cached_property
+    def secret(self) -> str:
+        """Hash of the prior on them, in whatever order they are listed."""
+        weights = np.ones(len(self.secrets)) if self.weights is None else self.weights
+        each = zip(map(fingerprint, self.secrets), weights, strict=True)
+        return digest(self.statement, *sorted(digest(world, weight) for world, weight in each))
+
     def worlds(self, seed: int) -> list[Any]:
         """Return the secrets."""
         return self.secrets
