@@ -347,9 +347,8 @@ class Conversation(ABC):
         if self._ledger is None:
             return
         source = self._source
-        line = Line(source.version, source.secret)
-        if self._given:
-            line = given_line(self._subject, self.id)
+        drawn = Line(source.version, source.secret)
+        line = given_line(self._subject, self.id) if self._given else drawn
         self._line = replace(line, session=self.id, state=_hash(state))
 
     def _outputs(self, question: Any) -> Outputs:
