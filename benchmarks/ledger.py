@@ -6,7 +6,6 @@ Run it with `python -m benchmarks.ledger [part ...] [--where DIR]`.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import glob
 import multiprocessing
 import os
@@ -26,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import rpac
+from rpac.ledger.anchor import Position
 from rpac.ledger.entries import Line
 
 UNIT = 1_000
@@ -34,9 +34,10 @@ FORK = multiprocessing.get_context("fork")
 POINTS = (
     "before the transaction",
     "at the draw",
+    "in the intent's write",
     "before the commit",
     "after the commit",
-    "in the anchor's write",
+    "in the confirmation's write",
     "before the reveal",
 )
 
@@ -146,16 +147,23 @@ def _dies(where, key, point):
     """Spend under a key, and die at a named point."""
     ledger = rpac.Ledger(where)
     die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-    store, anchor = ledger._store, ledger._chain._anchor
+    store, anchor = ledger._store, ledger._chain.anchor
     if point == "before the transaction":
         store.begin = die
     elif point == "before the commit":
         real = store.rows
         store.rows = lambda sql, *v: die() if sql == "COMMIT" else real(sql, *v)
     elif point == "after the commit":
-        ledger._chain.remember = die
-    elif point == "in the anchor's write":
-        fcntl.flock = die
+        ledger._chain.confirm = die
+    elif point.endswith("write"):
+        name = "intend" if "intent" in point else "confirm"
+        write = getattr(anchor, name)
+
+        def torn(*positions):
+            os.pwrite = die
+            write(*positions)
+
+        setattr(anchor, name, torn)
     draw = die if point == "at the draw" else (lambda: (os.urandom(8).hex(), b""))
     ledger.spend(UNIT / 1e9, key=key, draw=draw)
     assert anchor is not None
@@ -187,7 +195,7 @@ def crash_points(where, runs):
 
 
 def _filled(where, spends=40):
-    ledger = rpac.Ledger(where, budget=1.0, dataset="people")
+    ledger = rpac.Ledger(where, budget=1.0, dataset="people", anchor=f"{where}.head")
     ledger.cap(0.9, analyst="ann")
     for i in range(spends):
         ledger.under(analyst="ann").spend(0.01, key=f"k{i}", draw=lambda: ([1.5, 2.5], b""))
@@ -202,7 +210,7 @@ def _face(ledger):
 def _outcome(where, truth):
     """Open a ledger that may be damaged: refused, harmless, or wrong."""
     try:
-        with rpac.Ledger(where) as ledger:
+        with rpac.Ledger(where, anchor=f"{where}.head") as ledger:
             ledger.verify()
             same = _face(ledger) == truth
             if not same:
@@ -252,7 +260,7 @@ def flips(folder, count, seed=0):
 
 
 def rollbacks(folder, count):
-    """Restore an earlier copy under a later anchor."""
+    """Restore an earlier copy of the ledger, wherever it is put: its anchor is known by its id."""
     where, refused = f"{folder}/roll.db", 0
     ledger = rpac.Ledger(where, budget=10.0)
     for i in range(count):
@@ -261,9 +269,46 @@ def rollbacks(folder, count):
             ledger.spend(0.001)
     ledger.close()
     for i in range(count):
-        shutil.copy(f"{where}.head", f"{folder}/old{i}.db.head")
         try:
             rpac.Ledger(f"{folder}/old{i}.db").spend(0.001)
+        except rpac.LedgerError:
+            refused += 1
+    return refused
+
+
+PARTS = ("folder", "ledger", "store", "anchor")
+"""What may be put back alone; a folder is ledger and store together."""
+
+
+def restored(folder, part, count, later=2):
+    """Put back what was copied before later answers; return how often the session was refused."""
+    refused = 0
+    source = rpac.Worlds([1.0, 2.0, 4.0])
+    for i in range(count):
+        home, copies = f"{folder}/{part}{i}", f"{folder}/{part}{i}.copy"
+        os.makedirs(home)
+        where, store = f"{home}/l.db", f"{home}/session"
+        with rpac.Ledger(where, budget=2.0) as ledger:
+            session = rpac.Session(source, 1.0, ledger, store=store)
+            session.ask(float, 0.05)
+            anchor = ledger._chain.anchor._path
+        shutil.copytree(home, copies)
+        shutil.copy(anchor, f"{copies}/anchor")
+        with rpac.Ledger(where) as ledger:
+            session = rpac.Session(source, 1.0, ledger, store=store)
+            for _ in range(later):
+                session.ask(float, 0.05)
+            if i % 2 and part != "anchor":
+                session.close()
+        back = {"ledger": ["l.db"], "store": ["session"], "anchor": [],
+                "folder": ["l.db", "session"]}[part]  # fmt: skip
+        for name in back:
+            shutil.copy(f"{copies}/{name}", f"{home}/{name}")
+        if part == "anchor":
+            shutil.copy(f"{copies}/anchor", anchor)
+        try:
+            with rpac.Ledger(where) as ledger:
+                rpac.Session(source, 1.0, ledger, store=store).ask(float, 0.05)
         except rpac.LedgerError:
             refused += 1
     return refused
@@ -427,8 +472,8 @@ def big(where, entries=1_000_000):
                 "secret": "s" * 64, "analyst": "", "session": "", "answer": None,
             }  # fmt: skip
             entry = ledger._chain.append("spend", body, head, f"{i}")
-            head = entry["seq"], entry["hash"]
-    ledger._chain.remember(*head)
+            head = Position(entry["seq"], entry["hash"])
+    ledger._chain.anchor.reset(head)
     start = time.perf_counter()
     assert ledger.remaining > 0
     balance = time.perf_counter() - start
@@ -443,6 +488,7 @@ def big(where, entries=1_000_000):
 def main() -> None:
     """Print every part in full."""
     folder = tempfile.mkdtemp(prefix="rpac-ledger-", dir=os.environ.get("RPAC_DISK"))
+    os.environ["XDG_STATE_HOME"] = f"{folder}/state"  # not the user's own
     parts = set(sys.argv[1:])
     want = lambda name: not parts or name in parts  # noqa: E731
     print(f"\n## The ledger (SQLite {sqlite3.sqlite_version})\n")
@@ -457,6 +503,8 @@ def main() -> None:
         if want("damage"):
             print(f"- 1,000 flips, truncations, lost journals: {dict(flips(folder, 1_000))}")
             print(f"- rollbacks refused: {rollbacks(folder, 200)} of 200")
+            put_back = {part: restored(folder, part, 100) for part in PARTS}
+            print(f"- put back alone, refused of 100: {put_back}")
             print(f"- disk full (refusals, lost), 100 runs: {disk_full(folder, 100)}")
             print(f"- file limit of the kernel (refusals, lost), 50: {file_limit(folder, 50)}")
             print(f"- read-only refused: {read_only(tempfile.mkdtemp(dir=folder))}")

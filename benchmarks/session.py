@@ -94,6 +94,7 @@ def durable(asks=200, rounds=9):
     from benchmarks.ledger import bare_fsyncs
 
     with tempfile.TemporaryDirectory(dir=os.environ.get("RPAC_DISK")) as folder:
+        os.environ["XDG_STATE_HOME"] = f"{folder}/state"  # not the user's own
         found = []
         with rpac.Ledger(f"{folder}/l.db", budget=1e6) as ledger:
             speed(ledger, 1)

@@ -151,7 +151,7 @@ def test_the_stub_tells_type_checkers_the_same_homes():
 # --- trust --------------------------------------------------------------------------------------
 
 _FIXED = ("frozenset", "tuple", "MappingProxyType", "TypeVar", "re.compile", "struct.Struct",
-          "lru_cache", "cache", "Line", "float", "object")  # fmt: skip
+          "lru_cache", "cache", "Line", "Position", "float", "object")  # fmt: skip
 
 
 def mutable_state(text):
@@ -215,8 +215,8 @@ def test_the_trusted_rooms_are_small():
         for room in TRUSTED
     }
     # From a law to a release on record.
-    assert sum(lines[room] for room in ("noise", "certificate", "ledger", "release")) <= 2_750
-    assert sum(lines.values()) <= 5_540, lines
+    assert sum(lines[room] for room in ("noise", "certificate", "ledger", "release")) <= 3_150
+    assert sum(lines.values()) <= 5_700, lines
 
 
 # --- figures ------------------------------------------------------------------------------------

@@ -57,8 +57,9 @@ class Withheld(MechanismError, BudgetExceeded, InputError):
         RpacError.__init__(
             self,
             "Expected an answer that every possible sample allows within the budget; got a refusal "
-            f"that depends on the data, so its reason is withheld ({self.NATS:g} nats are booked for "
-            "it). Try the question on made-up data, catch errors inside it, or raise the budget.",
+            "that depends on the data, so its reason is withheld (books charge "
+            f"{self.NATS:g} nats for it). Try the question on made-up data, catch errors "
+            "inside it, or raise the budget.",
         )
 
 

@@ -38,6 +38,25 @@ def test_draws_judge_one_law(attempts):
     assert attempts.judge("other draws", "another law")
 
 
+def test_draws_keep_their_number(attempts):
+    counted = not isinstance(attempts, Memory)
+    assert attempts.attempt_on_draws("a") == counted
+    assert attempts.judge("a", "law", 1)
+    assert attempts.attempt_on_draws("b") == 2 * counted
+    assert attempts.attempt_on_draws("a") == counted, "the same verdict again"
+
+
+def test_what_is_shown_of_a_digest_has_a_key(attempts, folder):
+    mark = attempts.fingerprint("a" * 64)
+    assert mark == attempts.fingerprint("a" * 64) != "a" * 64
+    if isinstance(attempts, Memory):
+        assert mark == Memory().fingerprint("a" * 64), "the process has one"
+    else:
+        with rpac.Ledger(f"{folder}/other.db", budget=1.0) as other:
+            assert Together(Memory(), other).fingerprint("a" * 64) == other.fingerprint("a" * 64)
+            assert other.fingerprint("a" * 64) != mark
+
+
 def test_the_shares_of_all_attempts_sum_to_the_error():
     assert math.fsum(1 / (k * (k + 1)) for k in range(1, 10_000)) < 1
 

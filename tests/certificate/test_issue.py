@@ -6,6 +6,7 @@ import pytest
 import rpac
 from rpac.certificate.attempts import Memory
 from rpac.certificate.issue import described, issue
+from rpac.front.certify import PROCESS
 from rpac.worlds.flatten import Form
 
 OUTPUTS = rpac.Outputs([-1.0, 1.0])
@@ -73,7 +74,7 @@ def test_power_is_told_in_the_units_of_the_answer():
     made = issue(outputs, law, 0.99, attempts=Memory(), draws=0)
     deviations = law.error()["noise"] * scale
     assert made.noise["power"] == pytest.approx(np.square(deviations).sum())
-    assert made.noise["digest"] == law.digest
+    assert made.noise["fingerprint"] == PROCESS.fingerprint(law.digest) != law.digest
     plain = rpac.Outputs(outputs.values)
     assert described(plain, law)["power"] == pytest.approx(law.power)
     labels = rpac.Outputs(["a", "b"])

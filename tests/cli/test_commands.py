@@ -340,6 +340,17 @@ def test_verify_says_what_it_compared(staff, tmp_path):
     assert "Expected a file that exists; got 'staff'" in call("verify", staff)[2]
 
 
+def test_a_ledger_that_has_moved_is_trusted_on_the_record(tmp_path, monkeypatch):
+    books = tmp_path / "l.db"
+    Ledger(books, 1.0).close()
+    monkeypatch.setenv("XDG_STATE_HOME", f"{tmp_path}/another machine")
+    code, _, err = call("ledger", books)
+    assert (code, "no anchor (`rpac ledger LEDGER --trust-head`" in err) == (1, True)
+    assert call("ledger", books, "--trust-head")[0] == 0
+    assert call("ledger", books)[0] == 0
+    assert [entry["kind"] for entry in Ledger(books).entries()] == ["open", "anchor"]
+
+
 def test_ledgers_are_made_capped_and_refused(staff, tmp_path):
     books = tmp_path / "l.db"
     code, _, err = call("ledger", books)

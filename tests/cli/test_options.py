@@ -22,7 +22,7 @@ TYPED = {
     "audit": QUESTION | {"games"},
     "compare": QUESTION | {"methods", "budgets"},
     "verify": {"file", "ledger", "json"},
-    "ledger": {"ledger", "cap", "dataset", "analyst", "export", "json"},
+    "ledger": {"ledger", "cap", "dataset", "analyst", "export", "trust_head", "json"},
     "report": {"record", "out", "json"},
     "paper": {"dataset", "data", "out", "cache", "download", "full", "quick", "seed", "jobs",
               "json"},

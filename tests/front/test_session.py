@@ -48,7 +48,7 @@ def test_a_careless_proposal_is_never_released():
             return nats
 
     talk = Careless(SOURCE, 9.0, None, None, None)
-    with pytest.raises(rpac.BudgetExceeded):
+    with pytest.raises(rpac.Withheld):
         talk.ask(lambda x: x, 0.1)
-    assert talk.spent == 0.0
+    assert talk.spent == 0.01
     assert np.exp(talk._log_posterior) == pytest.approx([0.25] * 4)

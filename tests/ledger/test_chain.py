@@ -3,12 +3,13 @@
 import contextlib
 import json
 import sqlite3
+from hashlib import sha256
 
 import pytest
 
 import rpac
-from rpac.ledger.anchor import Anchor
-from rpac.ledger.entries import chain_hash
+from rpac.ledger.anchor import NOWHERE, Anchor, Position
+from rpac.ledger.entries import Line, chain_hash
 
 
 def test_entries_cannot_be_changed_or_deleted(where):
@@ -73,7 +74,8 @@ def test_an_entry_beyond_its_cap_is_found(folder):
     ledger.spend(0.9)
 
     def overspend(store):
-        ledger._chain.append("spend", json.loads(store.entry(1)[1]), ledger._chain.head(), None)
+        entry = ledger._chain.append("spend", json.loads(store.entry(1)[1]), ledger._chain.head())
+        ledger._chain.anchor.reset(Position(entry["seq"], entry["hash"]))  # forged as well
 
     forge(ledger, overspend)
     with pytest.raises(rpac.LedgerError, match="entry 2, which exceeds a cap"):
@@ -97,7 +99,7 @@ def test_long_ledgers_are_read_by_the_page(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("rpac-ledger/3", "rpac-ledger/2", "a ledger of schema rpac-ledger/3; got another one"),
+        ("rpac-ledger/4", "rpac-ledger/3", "a ledger of schema rpac-ledger/4; got another one"),
         ("{", "z", "an altered entry 0"),  # no JSON
         ('"ledger":', '"lodger":', "an altered entry 0"),
     ],
@@ -128,9 +130,58 @@ def test_an_entry_under_a_key_is_ours_or_it_is_not(folder):
 
 
 def test_an_anchor_without_entries_is_refused(folder):
-    Anchor(f"{folder}/l.db.head").write(5, "f" * 64)
+    Anchor(f"{folder}/head").reset(Position(5, "f" * 64))
     with pytest.raises(rpac.LedgerError, match="an anchor without entries"):
-        rpac.Ledger(f"{folder}/l.db", budget=1.0)
+        rpac.Ledger(f"{folder}/l.db", budget=1.0, anchor=f"{folder}/head")
+    Anchor(f"{folder}/head").intend(NOWHERE, Position(0, "f" * 64))  # whose maker died
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0, anchor=f"{folder}/head") as ledger:
+        ledger.spend(0.1)
+
+
+def test_the_key_stays_in_the_ledger(where):
+    """No hash of data without it leaves, and it is in nothing that does."""
+    with rpac.Ledger(where, budget=1.0, dataset="people") as ledger:
+        receipt = ledger.spend(0.1, key="k", request="r" * 64, line=Line("v" * 64, "s" * 64))
+        ledger.attempt("o" * 64)
+        ledger.judge("d" * 64, "l" * 64)
+        key = ledger._store.state("key", "")
+        public = json.dumps([*ledger.entries(), *ledger.accounts()]) + repr(receipt) + str(ledger)
+        for mark in "rsvodl":
+            assert mark * 64 not in public
+        assert len(key) == 32
+        assert key.hex() not in public
+        assert repr(key)[2:-1] not in public + repr(ledger) + repr(vars(ledger._chain))
+        assert receipt.version == ledger.fingerprint("v" * 64) in public
+        assert ledger.fingerprint("") == ""
+    with rpac.Ledger(where) as again:
+        assert again.fingerprint("v" * 64) == receipt.version
+
+
+def test_another_key_is_refused(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        key = ledger._store.account("key", "")
+        forge(ledger, lambda store: store.put(key, state=b"x" * 32))
+        with pytest.raises(rpac.LedgerError, match="a key that was changed"):
+            ledger.verify()
+        mark = sha256(b"x" * 32).hexdigest()
+        forge(ledger, lambda store: store.put(key._replace(note=mark), state=b"x" * 32))
+        with pytest.raises(rpac.LedgerError, match="a key that was changed"):
+            ledger.verify()
+
+
+def test_other_entries_than_the_anchor_knows_are_refused(folder, monkeypatch):
+    """After a power cut books may be ahead of their anchor, but not beside it."""
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        ledger.spend(0.1)
+        ledger._chain.anchor.reset(Position(1, "f" * 64))
+        ledger._chain.store.forget()
+        monkeypatch.setattr("rpac.ledger.anchor.boot", lambda: "another")
+        with pytest.raises(rpac.LedgerError, match="a head before its anchor"):
+            ledger.spend(0.1)
+        ledger._chain.anchor.reset(Position(0, "f" * 64))
+        monkeypatch.setattr("rpac.ledger.anchor.boot", lambda: "third")
+        with pytest.raises(rpac.LedgerError, match="other entries than its anchor knows"):
+            ledger.spend(0.1)
 
 
 def test_every_entry_follows_from_the_one_before(folder):

@@ -79,17 +79,19 @@ def test_a_book_is_recomputed_from_its_entries():
     spend = {"kind": "spend", "nano": 7, "dataset": "d", "version": "v", "analyst": "",
              "session": "", "secret": "s", "seq": 1}  # fmt: skip
     book = {}
-    for entry in ({"kind": "open", "cap": 20}, spend, spend, {"kind": "seal"},
+    for entry in ({"kind": "open", "cap": 20, "keyed_by": "m"}, spend, spend,
+                  {"kind": "seal"}, {"kind": "anchor"},
                   {"kind": "cap", "account": ["dataset", "d"], "cap": 15},
                   {"kind": "attempt", "outputs": "o", "attempt": 1},
         {"kind": "attempt", "outputs": "o", "attempt": 5},
-                  {"kind": "judged", "outputs": "o", "law": "l"}):  # fmt: skip
+                  {"kind": "judged", "outputs": "o", "law": "l", "attempt": 3}):  # fmt: skip
         rebook(book, entry)
     assert book["ledger", ""] == Account("ledger", "", 20, 14, "")
     assert book["dataset", "d"] == Account("dataset", "d", 15, 14, "")
     assert book["version", "d@v"].note == "s"
     assert book["attempts", "o"].spent == 5
-    assert book["judged", "o"].note == "l"
+    assert book["judged", "o"][3:] == (3, "l")
+    assert book["key", ""].note == "m"
     with pytest.raises(rpac.LedgerError, match="entry 1, which exceeds a cap"):
         rebook(book, spend)
 

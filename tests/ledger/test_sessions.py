@@ -18,10 +18,13 @@ def line(state):
 def test_a_session_stands_as_its_last_charge_left_it(where):
     with rpac.Ledger(where, budget=1.0) as ledger:
         ledger.sessions.open("talk", 500_000_000, STATE)
-        assert ledger.sessions.load("talk") == Standing(STATE, 0, 500_000_000)
+        first = ledger.sessions.mark(STATE)
+        assert ledger.sessions.load("talk") == Standing(STATE, 0, 500_000_000, first)
+        assert first != sha256(STATE).hexdigest(), "under the ledger's key"
         made = ledger.charge(0.2, line=line(STATE), draw=lambda: ("answer", b"after"))
         assert made.state == b"after"
-        assert ledger.sessions.load("talk") == Standing(b"after", 200_000_000, 500_000_000)
+        mark = ledger.sessions.mark(b"after")
+        assert ledger.sessions.load("talk") == Standing(b"after", 200_000_000, 500_000_000, mark)
         ledger.verify()
     with rpac.Ledger(where) as again:
         assert again.sessions.load("talk").state == b"after"

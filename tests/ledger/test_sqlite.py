@@ -70,6 +70,8 @@ def test_the_file_is_what_it_says(folder):
     with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
         assert ledger._store.rows("PRAGMA journal_mode")[0][0] == "wal"
         assert ledger._store.rows("PRAGMA synchronous")[0][0] == 2
+        modes = {f"l.db{end}": 0o600 for end in ("", "-wal", "-shm", ".lock")}
+        assert {n: os.stat(f"{folder}/{n}").st_mode & 0o777 for n in modes} == modes
     assert sqlite3.sqlite_version_info >= (3, 24)
 
 

@@ -6,7 +6,6 @@ import os
 import pickle
 import threading
 import time
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from rpac._base.sealed import SealedValue
 from rpac.certificate.evidence import proved_leakage
 from rpac.front.posterior import posterior_auto_pac
 from rpac.front.session import Session
-from rpac.release.conversation import Conversation, updated
+from rpac.release.conversation import Conversation, packed, unpacked, updated
 from rpac.worlds.batch import stacked
 
 SOURCE = rpac.Worlds(list(range(16)))
@@ -138,8 +137,13 @@ def test_the_session_refuses_what_does_not_fit(ledger):
         assert 0 < caught.value.remaining < 0.06
         with pytest.raises(rpac.InputError, match="outputs on the worlds of the session"):
             session.ask(rpac.Outputs(np.eye(4)), 0.01)
-        with pytest.raises(rpac.InputError, match="outputs that differ between worlds"):
-            session.ask(lambda x: np.ones(2), 0.01)
+        before = session.spent, session._log_posterior
+        for same in (lambda x: np.ones(2), lambda x: "yes", lambda x: 7):
+            agreed = session.ask(same, 0.01)  # nothing differs, so there is nothing to hide
+            assert np.array_equal(agreed.value, same(0))
+            assert (agreed.certificate.bound, agreed.certificate.noise["power"]) == (0, 0)
+        assert session.spent == before[0]
+        assert session._log_posterior == pytest.approx(before[1], abs=1e-12)
         with pytest.raises(rpac.InputError, match="Expected a ledger for the key; got 'k'"):
             session.ask(TWO, 0.01, key="k")
     draws = rpac.Draws(lambda rng: rng.normal(), clip=(-1, 1))
@@ -157,7 +161,7 @@ def test_the_session_refuses_what_does_not_fit(ledger):
 
 def test_a_law_beyond_the_budget_is_not_released(monkeypatch):
     monkeypatch.setattr("rpac.release.conversation.proved_leakage", lambda *a: 1.0)
-    with Session(SOURCE, 2.0) as session, pytest.raises(rpac.BudgetExceeded):
+    with Session(SOURCE, 2.0) as session, pytest.raises(rpac.Withheld):
         session.ask(TWO, 0.2)
 
 
@@ -180,11 +184,11 @@ def test_a_session_survives_a_restart(ledger, folder):
     other = rpac.Worlds(list(range(1, 17)))
     with pytest.raises(rpac.InputError, match="Expected the source of this session; got another"):
         Session(other, 2.0, ledger, store=store)
-    kept = Path(store).read_text()
+    kept = Path(store).read_bytes()
     again.close()
     assert not os.path.exists(store)
     assert again._world.open() == -1
-    Path(store).write_text(kept)  # a copy of the sealed store does not reopen a closed session
+    Path(store).write_bytes(kept)  # a copy of the sealed store does not reopen a closed session
     with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
         Session(SOURCE, 2.0, ledger, store=store)
     with pytest.raises(rpac.LedgerError, match="an open session; got one closed or forked"):
@@ -227,7 +231,7 @@ def test_a_state_that_was_changed_is_refused(ledger, folder):
     store = f"{folder}/session"
     session = Session(SOURCE, 2.0, ledger, store=store)
     with ledger._store.exclusive():
-        wrong = np.log(np.full(16, 1 / 16)).tobytes()[::-1]
+        wrong = packed(np.log(np.full(16, 1 / 16)), 0, 0)[::-1]
         ledger._store.put(ledger._store.account("session", session.id), state=wrong)
     with pytest.raises(rpac.LedgerError, match="Expected an open session with the state on record"):
         Session(SOURCE, 2.0, ledger, store=store)
@@ -237,11 +241,11 @@ def test_a_state_rolled_back_with_its_seals_is_found(ledger, folder):
     """Whoever can write the database cannot have the next answer charged under the prior."""
     store = f"{folder}/session"
     session = Session(SOURCE, 2.0, ledger, store=store)
-    prior = session._log_posterior.tobytes()
+    prior = packed(session._log_posterior, 0, 0)
     session.ask(TWO, 0.3)
     with ledger._store.exclusive():
         old = ledger._store.account("session", session.id)
-        ledger._store.put(old._replace(note=sha256(prior).hexdigest()), state=prior)
+        ledger._store.put(old._replace(note=ledger.sessions.mark(prior)), state=prior)
     with pytest.raises(rpac.LedgerError, match="accounts that differ from the sum of the entries"):
         Session(SOURCE, 2.0, ledger, store=store)
 
@@ -291,8 +295,6 @@ def test_a_given_secret_is_booked_once_or_asked_about_in_one_session(ledger, fol
     assert again.value == first.value
     with pytest.raises(rpac.InputError, match="a given secret asked about again"):
         rpac.privatize(square, worlds, 0.1, secret=3.0, ledger=ledger)
-    with pytest.raises(rpac.InputError, match="a given secret asked about again"):
-        rpac.privatize(square, worlds, 0.1, ledger=ledger)
     elsewhere = ledger.under(dataset="elsewhere")
     store = f"{folder}/session"
     session = Session(worlds, 1.0, elsewhere, store=store, secret=3.0)
@@ -352,5 +354,118 @@ def test_a_proposal_is_held_to_the_known_laws(wrong):
 
     talk = Talk(SOURCE, 1.0, None, None, None)
     with pytest.raises(rpac.InputError, match="Only tables are released|its integers of shape"):
+        talk._certified(TWO, 0.1)
+    with pytest.raises(rpac.Withheld):
         talk.ask(TWO, 0.1)
-    assert talk.spent == 0
+    assert talk.spent == 0.01
+
+
+# --- given secrets, refusals, stores ------------------------------------------------------------
+
+
+def test_a_subject_has_one_session_however_its_worlds_are_listed(ledger, folder):
+    worlds = rpac.Worlds([float(x) for x in range(16)])
+    other = rpac.Worlds([float(x) for x in reversed(range(17))])
+    Session(worlds, 1.0, ledger, secret=3.0, subject="ann").ask(square, 0.1)
+    for again in (worlds, other):
+        with pytest.raises(rpac.InputError, match="a given secret asked about again"):
+            Session(again, 1.0, ledger, secret=3.0, subject="ann").ask(square, 0.1)
+    with pytest.raises(rpac.InputError, match="a given secret asked about again"):
+        rpac.privatize(square, other, 0.1, ledger=ledger, secret=3.0, subject="ann")
+    rpac.privatize(square, other, 0.1, ledger=ledger, secret=3.0, subject="bob")
+    with pytest.raises(rpac.InputError, match="Expected a given secret for the subject; got 'cy'"):
+        Session(worlds, 1.0, ledger, subject="cy")
+
+
+def test_a_session_is_resumed_with_its_own_secret_and_order(ledger, folder):
+    store = f"{folder}/session"
+    Session(SOURCE, 1.0, ledger, store=store, secret=3, subject="ann").ask(square, 0.1)
+    for wrong in ({"secret": 4}, {"subject": "bob"}):
+        with pytest.raises(rpac.InputError, match="Expected the secret of this session; got anoth"):
+            Session(SOURCE, 1.0, ledger, store=store, **wrong)
+    turned = rpac.Worlds(list(reversed(range(16))))
+    assert turned.version == SOURCE.version
+    with pytest.raises(rpac.InputError, match="Expected the source of this session; got another"):
+        Session(turned, 1.0, ledger, store=store)
+    again = Session(SOURCE, 1.0, ledger, store=store, secret=3, subject="ann")
+    assert again._world.open() == 3
+
+
+def failing(x):
+    if x == 3:
+        raise ValueError(f"secret {x}")
+    return x
+
+
+def test_a_refusal_is_charged_once_and_leaves_the_posterior(ledger, folder):
+    session = Session(SOURCE, 1.0, ledger, store=f"{folder}/session")
+    session.ask(TWO, 0.1)
+    posterior, spent = session._log_posterior, session.spent
+    for _ in range(3):
+        with pytest.raises(rpac.Withheld) as caught:
+            session.ask(failing, 0.1, key="k")
+        assert caught.value.__context__ is None
+        assert session.spent == pytest.approx(spent + 0.01)
+    assert ledger.spent == session.spent
+    assert session._log_posterior is not None
+    assert np.array_equal(session._log_posterior, posterior)
+    assert ledger.find("k").answer == {"withheld": True}
+    again = Session(SOURCE, 1.0, ledger, store=f"{folder}/session")
+    assert (again.spent, again._charges, again._questions) == (session.spent, 2, 1)
+    again.ask(TWO, 0.1)
+    with pytest.raises(rpac.LedgerError, match="an older state"):  # a refusal is a state too
+        session.ask(TWO, 0.1)
+    ledger.verify()
+
+
+def test_another_question_under_a_key_is_told_by_its_price_alone(ledger):
+    session = Session(SOURCE, 1.0, ledger)
+    first = session.ask(TWO, 0.1, key="k")
+    other = rpac.Outputs(TWO.values + 1.0)
+    with pytest.raises(rpac.Withheld):
+        session.ask(other, 0.1, key="k")
+    assert session.spent == pytest.approx(first.receipt.nats + 0.01)
+    with pytest.raises(rpac.InputError, match="the request that key 'k' was first used for"):
+        session.ask(TWO, 0.2, key="k")
+
+
+def test_who_comes_second_with_a_refused_key_is_refused(ledger, folder, monkeypatch):
+    store = f"{folder}/session"
+    slow = Session(SOURCE, 2.0, ledger, store=store)
+    quick = Session(SOURCE, 2.0, ledger, store=store)
+    monkeypatch.setattr(ledger, "find", lambda *a: None)  # as if asked just before
+    with pytest.raises(rpac.Withheld):
+        quick.ask(failing, 0.1, key="k")
+    with pytest.raises(rpac.Withheld):
+        slow.ask(TWO, 0.1, key="k")
+    assert ledger.spent == 0.01
+
+
+def test_a_store_wants_an_anchored_ledger(database, folder):
+    with (
+        rpac.Ledger(database("bare"), budget=1.0) as books,
+        pytest.raises(rpac.InputError, match="an anchored ledger beside a sealed store; got one"),
+    ):
+        Session(SOURCE, 1.0, books, store=f"{folder}/session")
+
+
+@pytest.mark.parametrize("point", ["intend", "confirm"])
+def test_a_crash_between_books_and_store_keeps_the_session(ledger, folder, monkeypatch, point):
+    store = f"{folder}/session"
+    session = Session(SOURCE, 1.0, ledger, store=store)
+
+    def gone(*_):
+        raise OSError(5, "gone")
+
+    monkeypatch.setattr(session._store.anchor, point, gone)
+    with pytest.raises(rpac.LedgerError, match="Expected a (ledger|sealed store) that can be"):
+        session.ask(TWO, 0.1, key="k")
+    again = Session(SOURCE, 1.0, ledger, store=store)
+    assert again._charges == (point == "confirm")
+    assert again.ask(TWO, 0.1, key="k").receipt.nats == again.spent
+    Session(SOURCE, 1.0, ledger, store=store).ask(TWO, 0.1)
+
+
+def test_a_state_holds_posterior_and_counts():
+    found, charges, answers = unpacked(packed(np.log([0.25, 0.75]), 5, 3))
+    assert (np.exp(found).tolist(), charges, answers) == ([0.25, 0.75], 5, 3)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from rpac.certificate.attempts import Memory
 from rpac.certificate.issue import issue
 from rpac.front.certify import PROCESS
 from rpac.release.draw import add_noise, draw_world
-from rpac.release.release import Request, charge, release
+from rpac.release.release import Request, _certified, charge, release
 from rpac.worlds.run import answer_on_fresh_draw
 
 DATA = np.random.default_rng(0).lognormal(size=(100, 2))
@@ -48,7 +49,7 @@ def test_labels_go_through_a_channel():
     )
     assert release.value in ("up", "down")
     assert release.certificate.bound <= 0.1
-    with pytest.raises(rpac.InputError, match="Expected numeric outputs; got .*kind='label'"):
+    with pytest.raises(rpac.Withheld):
         rpac.privatize(lambda x: "up" if x.mean() > 1.6 else "down", PEOPLE, 0.1, method="auto-pac")
 
 
@@ -77,11 +78,15 @@ def test_a_law_that_changes_after_its_certificate_is_not_released(monkeypatch):
 
     def other(outputs, law, *args, **kwargs):
         found = real(outputs, law, *args, **kwargs)
-        return dataclasses.replace(found, noise=found.noise | {"digest": "0" * 64})
+        return dataclasses.replace(found, noise=found.noise | {"fingerprint": "0" * 64})
 
     monkeypatch.setattr("rpac.release.release.issue", other)
-    with pytest.raises(rpac.InputError, match="Expected the law that was certified; got another"):
+    with pytest.raises(rpac.Withheld):
         rpac.privatize(lambda x: x.mean(), PEOPLE, 0.1)
+    request = Request(np.mean, PEOPLE, 0.1, "auto-pac", 0.99)
+    outputs = request.outputs()
+    with pytest.raises(rpac.InputError, match="Expected the law that was certified; got another"):
+        _certified(request, outputs, lambda o: rpac.calibrate(o, 0.1, "auto-pac"), Memory())
 
 
 def test_nothing_is_drawn_when_the_budget_is_exceeded(monkeypatch):
@@ -165,7 +170,12 @@ def test_a_release_is_charged_its_bound_and_what_its_error_could_cost(ledger):
     assert release.receipt.nano == math.ceil(charge(made) * 1e9 - 1e-6)
     assert ledger.spent == release.receipt.nats >= made.bound
     assert "booked" in str(release)
-    assert release.receipt.version == PEOPLE.version
+    assert release.receipt.version == ledger.fingerprint(PEOPLE.version) != PEOPLE.version
+    assert made.outputs["fingerprint"] == ledger.fingerprint(release.sealed[0].digest)
+    assert made.noise["fingerprint"] == ledger.fingerprint(release.sealed[1].digest)
+    plain = (release.sealed[0].digest, release.sealed[1].digest, PEOPLE.version, PEOPLE.secret)
+    public = str(release) + made.to_json() + json.dumps(list(ledger.entries())) + repr(release)
+    assert not [mark for mark in plain if mark[:12] in public]
     ledger.verify()
 
 
@@ -175,8 +185,10 @@ def test_the_charge_of_a_statistical_bound():
     assert charge(proved) == proved.bound
     finite = dataclasses.replace(proved, grade="statistical", confidence=0.99, bound=0.1)
     assert charge(finite) == pytest.approx(0.1 + 0.01 * math.log(2))
-    open_ = dataclasses.replace(finite, entropy=None, bounds={"box": 3.0})
+    open_ = dataclasses.replace(finite, entropy=None, bounds={"box": 3.0, "reference": 0.1})
     assert charge(open_) == pytest.approx(0.1 + 0.01 * 3.0)
+    near = dataclasses.replace(finite, bounds={"log-det": 0.1001, "mixture": 0.1, "entropy": 0.7})
+    assert charge(near) == 0.1001  # proved, and less than the statistical one with its error
 
 
 def test_a_retry_returns_the_same_answer_for_nothing(ledger, folder):
@@ -195,10 +207,14 @@ def test_a_retry_returns_the_same_answer_for_nothing(ledger, folder):
         assert str(again.noise_interval) == str(first.noise_interval)
         assert str(again.sampling_interval) == str(first.sampling_interval)
         assert ledger.spent == spent
-    for change in ({"budget": 0.2}, {"mechanism": np.std}, {"method": "isotropic"}):
+    for change in ({"budget": 0.2}, {"method": "isotropic"}, {"allow_exact": True}):
         request = {"mechanism": np.mean, "budget": 0.1, "method": "auto-pac"} | change
         with pytest.raises(rpac.InputError, match="the request that key '0' was first used for"):
             rpac.privatize(source=PEOPLE, ledger=ledger, key="0", **request)
+    assert ledger.spent == spent
+    with pytest.raises(rpac.Withheld):  # whether two functions agree is a fact of the data
+        rpac.privatize(np.std, PEOPLE, 0.1, ledger=ledger, key="0", method="auto-pac")
+    assert ledger.spent == pytest.approx(spent + 0.01)
     with pytest.raises(rpac.InputError, match="Expected a ledger for the key; got '0'"):
         rpac.privatize(np.mean, PEOPLE, 0.1, key="0")
 
@@ -215,7 +231,12 @@ def test_nothing_is_drawn_when_the_books_refuse(ledger, monkeypatch):
     source = rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)
     with pytest.raises(rpac.BudgetSpent):
         rpac.privatize(lambda x: x, source, 0.5, ledger=ledger)
-    assert ledger.spent == 0
+    with pytest.raises(rpac.Withheld):  # its charge is known too late
+        rpac.privatize(np.mean, PEOPLE, rpac.SuccessRate(0.7), ledger=ledger)
+    assert ledger.spent == 0.01
+    ledger.cap(0.015, analyst="ann")  # too little for a refusal
+    with pytest.raises(rpac.BudgetSpent, match=r"got 0\.010000000"):
+        rpac.privatize(np.mean, PEOPLE, 0.001, ledger=ledger)
 
 
 def test_attempts_are_counted_across_processes(ledger):
@@ -228,9 +249,12 @@ def test_attempts_are_counted_across_processes(ledger):
 
 def test_who_comes_second_with_a_key_gets_the_first_ones_release(ledger, monkeypatch):
     first = []
-    check = rpac.Ledger.check
+    check, calls = rpac.Ledger.check, []
 
     def overtaken(books, *args):
+        calls.append(args)
+        if len(calls) == 1:  # before anything was run
+            return
         monkeypatch.setattr(rpac.Ledger, "check", check)
         first.append(rpac.privatize(mean, PEOPLE, 0.3, ledger=books, key="k", method="auto-pac"))
         check(books, *args)
@@ -303,3 +327,151 @@ def test_who_proposes_never_sees_the_judging_half():
 
     release(Request(lambda x: x, source, 0.6, "curious", 0.99), curious, Memory())
     assert seen == [200]
+
+
+# --- given secrets ------------------------------------------------------------------------------
+
+
+def renamed(rng):
+    return rng.normal(size=1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (rpac.Worlds([1.0, 2.0, 4.0]), rpac.Worlds([4.0, 2.0, 1.0])),
+        (rpac.Worlds([1.0, 2.0, 4.0]), rpac.Worlds([1.0, 2.0, 4.0, 8.0], [0.1, 0.2, 0.3, 0.4])),
+        (rpac.Draws(renamed, clip=(-4, 4), draws=400), rpac.Draws(renamed, (-3, 4), draws=400)),
+        (rpac.Draws(renamed, clip=(-4, 4), draws=400),
+         rpac.Draws(lambda rng: rng.normal(size=1), clip=(-4, 4), draws=400)),
+    ],
+    ids=["order", "another list", "clip", "sampler's name"],
+)  # fmt: skip
+def test_a_subject_is_asked_about_once_however_it_is_listed(ledger, first, second):
+    ask = lambda source, **more: rpac.privatize(  # noqa: E731
+        np.sum, source, 0.6, ledger=ledger, secret=2.0, **more
+    )
+    ask(first, subject="ann")
+    with pytest.raises(rpac.InputError, match=r"a given secret asked about again\. Use the same"):
+        ask(second, subject="ann")
+    ask(second, subject="bob")
+    with pytest.raises(rpac.InputError, match="Expected a given secret for the subject; got 'x'"):
+        rpac.privatize(np.sum, first, 0.6, subject="x")
+
+
+def test_a_key_knows_which_secret_was_given(ledger):
+    worlds = rpac.Worlds([1.0, 2.0, 4.0])
+    ask = lambda secret, subject: rpac.privatize(  # noqa: E731
+        float, worlds, 0.1, ledger=ledger, secret=secret, key="k", subject=subject
+    )
+    first = ask(2.0, "ann")
+    assert ask(2.0, "ann").value == first.value
+    for other in ((4.0, "ann"), (2.0, "bob")):
+        with pytest.raises(rpac.InputError, match="the request that key 'k' was first used for"):
+            ask(*other)
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+def fails(x):
+    raise ValueError("secret") if x.mean() > 1.6 else 0
+
+
+class Silly(rpac.Calibrator):
+    def propose(self, outputs, nats):
+        raise np.linalg.LinAlgError("secret")
+
+
+class Weak(rpac.Calibrator):
+    def propose(self, outputs, nats):
+        return rpac.AutoPAC().propose(outputs, 3 * nats)
+
+
+REASONS = {
+    "fails on some worlds": {"mechanism": fails},
+    "another form on some": {"mechanism": lambda x: np.ones(1 + int(x.mean() > 1.6))},
+    "not a number on some": {"mechanism": lambda x: np.nan if x.mean() > 1.6 else 1.0},
+    "too wide a spread": {"mechanism": lambda x: 1e300 * x.mean() ** 9},
+    "no certificate": {"method": Weak()},
+    "a search that fails": {"method": Silly()},
+    "no noise is needed": {"mechanism": lambda x: int(x.mean() > 1.6), "budget": 5.0},
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_refusals_because_of_data_are_alike_and_booked(ledger, reason):
+    """One type, text and entry; a retry says the same for nothing; nothing else is told."""
+    ledger.cap(20.0)
+    asked = {"mechanism": np.mean, "budget": 0.1, "method": "auto-pac"} | REASONS[reason]
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(rpac.Withheld) as caught:
+                rpac.privatize(source=PEOPLE, ledger=ledger, key="k", **asked)
+        error = caught.value
+        assert (type(error), str(error)) == (rpac.Withheld, str(rpac.Withheld()))
+        assert (error.__cause__, error.__context__) == (None, None)
+    *_, entry = (e for e in ledger.entries() if e["kind"] == "spend")
+    assert ledger.spent == 0.01
+    kept = {n: entry[n] for n in ("nano", "key", "dataset", "analyst", "version", "answer")}
+    assert kept == {"nano": 10_000_000, "key": "k", "dataset": "people", "analyst": "ann",
+                    "version": "", "answer": {"withheld": True}}  # fmt: skip
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(source=PEOPLE, **asked)
+    ledger.verify()
+
+
+def test_what_public_things_decide_is_refused_first_and_for_nothing(ledger):
+    def forbidden(x):
+        raise AssertionError("ran")
+
+    wrong = [
+        ({"confidence": 2.0}, "`confidence` between"),
+        ({"source": [1, 2]}, "Expected a Source; got list"),
+        ({"budget": rpac.ResidualEntropy(50.0)}, "residual entropy below"),
+        ({"secret": 1.0}, "a drawn half-sample"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"mechanism": 7}, "a callable mechanism"),
+    ]
+    for change, message in wrong:
+        asked = {"mechanism": forbidden, "source": PEOPLE, "budget": 0.1} | change
+        with pytest.raises(rpac.InputError, match=message):
+            rpac.privatize(ledger=ledger, **asked)
+    weighted = rpac.Worlds([1.0, 2.0], [0.4, 0.6])
+    for source in (weighted, rpac.Draws(renamed, clip=(-4, 4))):
+        with pytest.raises(rpac.InputError, match="residual entropy below|known entropy"):
+            rpac.privatize(forbidden, source, rpac.ResidualEntropy(5.0), ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_a_charge_above_what_was_asked_is_withheld(ledger, monkeypatch):
+    monkeypatch.setattr("rpac.release.release.charge", lambda made: 0.2)
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(np.mean, PEOPLE, 0.1, ledger=ledger, method="auto-pac")
+
+
+def test_who_comes_second_with_a_refused_key_is_refused(ledger, monkeypatch):
+    check, calls = rpac.Ledger.check, []
+
+    def overtaken(books, *args):
+        calls.append(args)
+        if len(calls) == 2:
+            monkeypatch.setattr(rpac.Ledger, "check", check)
+            with pytest.raises(rpac.Withheld):
+                rpac.privatize(fails, PEOPLE, 0.3, ledger=books, key="k", method="auto-pac")
+
+    monkeypatch.setattr(rpac.Ledger, "check", overtaken)
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(mean, PEOPLE, 0.3, ledger=ledger, key="k", method="auto-pac")
+    assert ledger.spent == 0.01
+
+
+def test_draws_are_counted_in_the_books(ledger):
+    """The k-th certificate of a dataset's draws errs with 1 / (k (k + 1)) of the error."""
+    source = rpac.Draws(renamed, clip=(-4, 4), draws=2_000)
+    made = [rpac.privatize(lambda x: x, source, 0.05, ledger=ledger) for _ in range(20)]
+    assert [m.certificate.attempt for m in made] == list(range(1, 21))
+    assert rpac.privatize(lambda x: x, source, 0.05).certificate.attempt == 1
+    other = ledger.under(dataset="others")
+    assert rpac.privatize(lambda x: x, source, 0.05, ledger=other).certificate.attempt == 1

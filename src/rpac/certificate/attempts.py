@@ -3,10 +3,13 @@
 The k-th statistical certificate of the same outputs may err with probability delta / (k (k + 1));
 these sum to at most delta, so all of them hold together with the confidence that each one names.
 Where two memories count together, each learns the other's number, so that the numbers of both are
-distinct and rising. Outputs are known by their digest: other outputs are other attempts, and draws
-of an open distribution are new every time; their error is the single certificate's own.
+distinct and rising. Outputs are known by their digest: other outputs are other attempts. Draws of
+an open distribution are new every time; a ledger counts them by dataset, so that nobody draws until
+some draws please, and without one their error is the single certificate's own.
 
 Draws of an open distribution judge one noise: a second one would be chosen by the first verdict.
+
+Who remembers also keeps a key, and says what may be shown of a hash: `fingerprint`.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from typing import final
+
+from rpac._base.hashing import keyed, process_key
 
 
 class Attempts(ABC):
@@ -28,8 +33,16 @@ class Attempts(ABC):
         """Take in that so many attempts were made, here or elsewhere."""
 
     @abstractmethod
-    def judge(self, outputs: str, law: str) -> bool:
+    def attempt_on_draws(self, outputs: str) -> int:
+        """Return the number of some draws of an open distribution among all; 0 if not counted."""
+
+    @abstractmethod
+    def judge(self, outputs: str, law: str, number: int = 1) -> bool:
         """Have draws judge a law, both by digest; return False if they have judged another."""
+
+    @abstractmethod
+    def fingerprint(self, mark: str) -> str:
+        """Return what may be shown of a digest: its HMAC under a key that stays here."""
 
 
 @final
@@ -52,9 +65,17 @@ class Memory(Attempts):
         with self._lock:
             self._counts[outputs] = max(self._counts.get(outputs, 0), number)
 
-    def judge(self, outputs: str, law: str) -> bool:
+    def attempt_on_draws(self, outputs: str) -> int:
+        """Return 0: a process has no datasets to count by."""
+        return 0
+
+    def judge(self, outputs: str, law: str, number: int = 1) -> bool:
         """Return whether the draws have judged no other law."""
         return self._laws.setdefault(outputs, law) == law
+
+    def fingerprint(self, mark: str) -> str:
+        """Return the HMAC of a digest under the process's key."""
+        return keyed(process_key(), mark)
 
     def clear(self) -> None:
         """Forget all of it."""
@@ -64,7 +85,7 @@ class Memory(Attempts):
 
 @final
 class Together(Attempts):
-    """Two memories, such as a process's and a ledger's: the stricter one counts."""
+    """Two memories, a process's and a ledger's: the stricter one counts, the second has the key."""
 
     def __init__(self, first: Attempts, second: Attempts) -> None:
         self._both = first, second
@@ -80,6 +101,14 @@ class Together(Attempts):
         for memory in self._both:
             memory.learn(outputs, number)
 
-    def judge(self, outputs: str, law: str) -> bool:
+    def attempt_on_draws(self, outputs: str) -> int:
+        """Return the larger number."""
+        return max(memory.attempt_on_draws(outputs) for memory in self._both)
+
+    def judge(self, outputs: str, law: str, number: int = 1) -> bool:
         """Return whether neither knows of another law."""
-        return all([memory.judge(outputs, law) for memory in self._both])
+        return all([memory.judge(outputs, law, number) for memory in self._both])
+
+    def fingerprint(self, mark: str) -> str:
+        """Return the second's."""
+        return self._both[1].fingerprint(mark)

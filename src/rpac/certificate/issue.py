@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,27 +62,44 @@ def issue(
     law = tabulate(outputs, noise)  # refuses whatever is not one of the known laws
     if type(noise) is LatticeNoise:
         noise = law
-    k = attempts.attempt(outputs.digest) if _left_to_chance(outputs, noise, draws) else 1
-    delta = error / (k * (k + 1)) if outputs.exact else error
+    k = _attempt(outputs, noise, draws, attempts)
+    delta = error / (k * (k + 1)) if k else error
     if outputs.members is not None:
         delta /= 2  # one half for the nats, one for the units' success
-    if outputs.exact:
+    if (outputs.values == outputs.values[0]).all() and outputs.exact:
+        # Nothing differs, to the last bit, so nothing can be told, by whatever law.
+        evidence, worst = Evidence({"constant": 0.0}), None if outputs.members is None else 0.5
+    elif outputs.exact:
         evidence = _finite_evidence(outputs, noise, delta, draws)
+        worst = worst_unit(outputs, noise, delta, draws)
     else:
-        evidence = _open_evidence(outputs, law, delta, attempts)
-    worst = worst_unit(outputs, noise, delta, draws)
+        evidence, worst = _open_evidence(outputs, law, delta, attempts, k), None
     made = _written(
-        outputs, noise, evidence, confidence, worst=worst, attempt=k,
+        outputs, noise, evidence, confidence, worst=worst, attempt=max(k, 1),
         requested=_requested(outputs, limit),
     )  # fmt: skip
+    made = replace(made, noise=marked(made.noise, attempts), outputs=marked(made.outputs, attempts))
     if limit is not None:
         _hold_against(outputs, made, limit)
     return made
 
 
+def marked(described: Json, attempts: Attempts) -> Json:
+    """Return a description as it may be shown: a keyed fingerprint in place of its digest."""
+    shown = {name: part for name, part in described.items() if name != "digest"}
+    return shown | {"fingerprint": attempts.fingerprint(described["digest"])}
+
+
+def _attempt(outputs: Outputs, noise: Law, draws: int | None, attempts: Attempts) -> int:
+    """Return the number of this certificate among those that share its error; 0 if none do."""
+    if not outputs.exact:
+        return attempts.attempt_on_draws(outputs.digest)
+    return attempts.attempt(outputs.digest) if _left_to_chance(outputs, noise, draws) else 1
+
+
 def _left_to_chance(outputs: Outputs, noise: Law, draws: int | None) -> bool:
     """Whether a certificate of finite worlds draws: not for labels, nor for tables on one axis."""
-    if not outputs.exact or draws == 0 or outputs.kind == "label":
+    if draws == 0 or outputs.kind == "label" or outputs.constant.all():
         return False
     return not (isinstance(noise, GridNoise) and noise.rank == 1)
 
@@ -94,12 +112,14 @@ def _finite_evidence(outputs: Outputs, noise: Law, delta: float, draws: int | No
     return law_leakage(outputs.codes(law), outputs.weights, law, delta=delta, draws=draws)
 
 
-def _open_evidence(outputs: Outputs, law: Law, delta: float, attempts: Attempts) -> Evidence:
+def _open_evidence(
+    outputs: Outputs, law: Law, delta: float, attempts: Attempts, k: int
+) -> Evidence:
     """Fit a reference on the first half of the draws, judge it on the second, once."""
     if not (isinstance(law, GridNoise) and law.gaussian):
         raise refuse("Gaussian noise for draws", repr(law), "Other tables need finite worlds.")
     # The error picks the reference, so another one would be a second judgement.
-    if not attempts.judge(outputs.digest, digest(law.digest, delta)):
+    if not attempts.judge(outputs.digest, digest(law.digest, delta), k):
         raise refuse(
             "draws that judged no other noise",
             f"a second one, {law!r}",

@@ -319,7 +319,7 @@ def ledger(given: Accounting) -> Result:
     new = "://" not in given.ledger and not Path(given.ledger).exists()
     if new and (given.cap is None or (given.dataset, given.analyst) != (None, None)):
         raise refuse("a ledger that exists", repr(Path(given.ledger).name), "Make it with --cap 1.")
-    opened = Ledger(given.ledger, given.cap if new else None)
+    opened = Ledger(given.ledger, given.cap if new else None, trust_head=given.trust_head)
     if given.cap is not None and not new:
         opened.cap(given.cap, dataset=given.dataset, analyst=given.analyst)
     if given.export is not None:

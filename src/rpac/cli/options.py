@@ -114,6 +114,10 @@ class Accounting:
     export: Annotated[Path | None, typer.Option(help="Write all entries as JSON, one a line.")] = (
         None
     )
+    trust_head: Annotated[
+        bool,
+        typer.Option("--trust-head", help="Make a new anchor, on the record: after a move."),
+    ] = False
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 

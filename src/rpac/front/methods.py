@@ -78,7 +78,20 @@ def calibrate(outputs: Outputs, budget: Any, method: str | Calibrator = "equilib
     >>> rpac.calibrate(rpac.Outputs([-1.0, 1.0]), 0.5, method="auto-pac")
     GaussianNoise(dim=1, power=0.58...)
     """
-    method = calibrator(method)
+    law = proposed(outputs, budget, calibrator(method))
+    if isinstance(law, Releasable) and law.power == 0:
+        warnings.warn(
+            f"The budget of {as_budget(budget).nats(outputs.entropy):.4g} nats is at or above the "
+            f"entropy of the outputs: no noise is needed. Releasing them bare takes "
+            f"allow_exact=True.",
+            ExactRelease,
+            stacklevel=2,
+        )
+    return law
+
+
+def proposed(outputs: Outputs, budget: Any, method: Calibrator) -> Law:
+    """Return what `calibrate` returns, without a warning, which would depend on the outputs."""
     limit = as_budget(budget)
     nats = limit.nats(outputs.entropy)
     if outputs.constant.all():
@@ -86,12 +99,6 @@ def calibrate(outputs: Outputs, budget: Any, method: str | Calibrator = "equilib
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
         return worst_unit_noise(outputs, limit)
     if needs_no_noise(outputs, nats):
-        warnings.warn(
-            f"The budget of {nats:.4g} nats is at or above the entropy of the outputs: no noise is "
-            f"needed. Releasing them bare takes allow_exact=True.",
-            ExactRelease,
-            stacklevel=2,
-        )
         return exact_noise(outputs)
     return method.propose(outputs.planning, nats)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rpac.calibrators.base import Calibrator
 from rpac.front.certify import remembered
-from rpac.front.methods import calibrate, calibrator, method_name
+from rpac.front.methods import calibrator, method_name, proposed
 from rpac.ledger.ledger import Ledger
 from rpac.release.answer import Release
 from rpac.release.release import Request, release
@@ -22,6 +22,7 @@ def privatize(
     ledger: Ledger | None = None,
     key: str | None = None,
     secret: Any = None,
+    subject: str = "",
     method: str | Calibrator = "equilibrium",
     confidence: float = 1 - 1e-6,
     n_jobs: int = 1,
@@ -40,6 +41,8 @@ def privatize(
         secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
             the kind that a `Draws` sampler returns. The prior is then what its owner declares,
             and books take one such release; `Session(secret=...)` takes many.
+        subject: Whom a given secret is about. Books know it by dataset and subject, however
+            its possible values are listed.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation.
@@ -52,14 +55,13 @@ def privatize(
         and nothing is revealed before its charge is on record.
 
     Raises:
-        BudgetExceeded: If no certificate within the budget was obtained.
-        BudgetSpent: If the charge does not fit into what is left in the books.
+        BudgetSpent: If what is asked for does not fit into what is left in the books.
+        Withheld: If the data do not allow an answer: the function failed on some world, or no
+            certificate within the budget was obtained. Books charge `Withheld.NATS` for it.
     """
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
-        ledger, key, secret, n_jobs, seed, allow_exact,
+        ledger, key, secret, n_jobs, seed, allow_exact, subject,
     )  # fmt: skip
-    return release(
-        request, lambda outputs: calibrate(outputs, budget, proposer), remembered(ledger)
-    )
+    return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))

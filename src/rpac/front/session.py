@@ -23,10 +23,13 @@ class Session(Conversation):
         budget: What all answers together may leak.
         ledger: The books; every answer is charged and written before it is revealed.
         store: File that keeps the drawn world, sealed, so that the session survives a restart:
-            opened again with the same source, ledger and store it goes on. Needs a ledger.
+            opened again with the same source, ledger and store it goes on. Needs a ledger that
+            is anchored.
         method: Calibrator for single numbers. Several numbers get Auto-PAC noise, whose bound has
             no sampling error; labels the equilibrium.
         secret: The secret itself, one of `Worlds`, where it is given rather than drawn.
+        subject: Whom a given secret is about. Books take one session or release for a dataset
+            and subject, however its possible values are listed.
 
     Guarantees:
         The questions may depend on all earlier answers. In every transcript the charges sum to
@@ -49,9 +52,10 @@ class Session(Conversation):
         store: str | Path | None = None,
         method: str = "auto-pac",
         secret: Any = None,
+        subject: str = "",
     ) -> None:
         self._name = method
-        super().__init__(source, budget, ledger, store, secret)
+        super().__init__(source, budget, ledger, store, secret, subject)
 
     @property
     def _method(self) -> str:

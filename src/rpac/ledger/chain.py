@@ -1,23 +1,27 @@
 """The chain: entries in an order nobody can change, under a head that is anchored elsewhere.
 
 Every entry carries the hash of the one before, and of the balances the number of accounts and the
-total. The head is held against itself and against the anchor before anything is appended.
+total. The head is held against itself and against the anchor before anything is appended. Hashes
+of data go into entries under a key that the ledger keeps, so that nobody else can try candidates.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import NamedTuple, final
 
 from rpac._base.checks import refuse
-from rpac._base.sealed import publish
+from rpac._base.hashing import keyed
+from rpac._base.sealed import SealedValue, publish
 from rpac._base.types import Json
-from rpac.ledger.anchor import Anchor
+from rpac.ledger.anchor import Anchor, Position
 from rpac.ledger.entries import Book, chain_hash, checked_body, damaged, rebook
 from rpac.ledger.store import Store
 
 _PAGE = 20_000
+_TRUST = "`rpac ledger LEDGER --trust-head`, or trust_head=True, makes a new one, on the record"
 
 
 class Recorded(NamedTuple):
@@ -33,16 +37,33 @@ class Chain:
 
     Args:
         store: Where they live.
+        alone: Whether all who write to it write the same anchor.
+
+    Attributes:
         anchor: Remembers the head; None where nothing does.
     """
 
-    def __init__(self, store: Store, anchor: Anchor | None) -> None:
-        self.store, self._anchor = store, anchor
+    def __init__(self, store: Store, *, alone: bool = True) -> None:
+        self.store, self._alone = store, alone
+        self.anchor: Anchor | None = None
+        self._key = SealedValue(b"")
+
+    def unlock(self) -> None:
+        """Take the ledger's key from the store, if it is the one of the opening entry."""
+        _, opening, own = self.store.entry(0)
+        key = self.store.state("key", "")
+        if sha256(key).hexdigest() != checked_body(0, opening, own, "")["keyed_by"]:
+            raise damaged("a key that was changed")
+        self._key = SealedValue(key)
+
+    def fingerprint(self, mark: str) -> str:
+        """Return what the books write of a hash of data: its HMAC; nothing of nothing."""
+        return mark and keyed(self._key.open(), mark)
 
     def record(
         self, kind: str, change: Callable[[], Json], key: str | None = None, request: str = ""
     ) -> Recorded:
-        """Run a change and append its entry, in one transaction; then anchor the new head.
+        """Run a change and append its entry, in one transaction; the anchor knows before and after.
 
         An entry under the same key that another process has just written stands in its place.
         """
@@ -50,10 +71,12 @@ class Chain:
             head = self.head()
             known = None if key is None else self._under(key, request)
             entry = known or self.append(kind, change(), head, key)
-        self.remember(entry["seq"], entry["hash"])
+            if known is None:
+                self.intend(head, Position(entry["seq"], entry["hash"]))
+        self.confirm(Position(entry["seq"], entry["hash"]))
         return Recorded(entry, known is None)
 
-    def append(self, kind: str, body: Json, head: tuple[int, str], key: str | None) -> Json:
+    def append(self, kind: str, body: Json, head: Position, key: str | None = None) -> Json:
         """Write an entry after `head`, inside a transaction."""
         lines, total = self.store.lines(), self.store.account("ledger", "").spent
         now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
@@ -61,40 +84,40 @@ class Chain:
         seq = head[0] + 1
         own = chain_hash(seq, head[1], text)
         self.store.rows("INSERT INTO rpac_entries VALUES (?, ?, ?, ?)", seq, key, text, own)
-        self.store.seen.head = seq, own
+        self.store.seen.head = Position(seq, own)
         return body | {"seq": seq, "hash": own}
 
     def begun(self) -> bool:
-        """Whether there is an entry, or an anchor that remembers one.
+        """Whether there is an entry."""
+        return bool(self.store.rows("SELECT 1 FROM rpac_entries LIMIT 1"))
 
-        Raises:
-            LedgerError: If an anchor remembers entries that are gone.
-        """
-        if self.store.rows("SELECT 1 FROM rpac_entries LIMIT 1"):
-            return True
-        if self._anchor is not None and self._anchor.read() is not None:
-            raise damaged("an anchor without entries")
-        return False
-
-    def head(self, *, trust: bool = False) -> tuple[int, str]:
+    def head(self, *, trust: bool = False) -> Position:
         """Return the last entry's number and hash, held against itself and the anchor."""
         seen = self.store.seen
         if seen.head is None:
             seen.head = self._stored_head()
-        seq, own = seen.head
-        if self._anchor is not None and not trust:
-            kept = self._anchor.read()
-            if kept is None and seq > 0:
-                raise damaged("no anchor (trust_head=True makes a new one)")
-            if (
-                kept is not None
-                and kept != (seq, own)
-                and (seq < kept[0] or self.store.entry(kept[0])[2] != kept[1])
-            ):
-                raise damaged("a head before its anchor: it was rolled back")
-        return seq, own
+        if self.anchor is not None and not trust:
+            self._hold(self.anchor, seen.head)
+        return seen.head
 
-    def _stored_head(self) -> tuple[int, str]:
+    def _hold(self, anchor: Anchor, head: Position) -> None:
+        """Refuse a head that the anchor does not accept."""
+        place = anchor.place(head)
+        if place == "none":
+            raise damaged(f"no anchor ({_TRUST})")
+        if place == "ahead" and self._alone:
+            raise damaged(f"a head beyond its anchor: the anchor was put back ({_TRUST})")
+        if place in ("ahead", "cut"):
+            said = anchor.read()
+            assert said is not None
+            if self.store.entry(said.confirmed.seq)[2] != said.confirmed.mark:
+                raise damaged("other entries than its anchor knows")
+            if self._alone:
+                anchor.reset(head)
+        elif place == "behind":
+            raise damaged("a head before its anchor: it was rolled back")
+
+    def _stored_head(self) -> Position:
         """Return the last entry's number and hash; what it says of the balances must be true."""
         rows = self.store.rows("SELECT seq, body, hash FROM rpac_entries ORDER BY seq DESC LIMIT 2")
         seq, text, own = rows[0]
@@ -103,20 +126,25 @@ class Chain:
             raise damaged("accounts that were added or removed")
         if body["total"] != self.store.account("ledger", "").spent:
             raise damaged("a balance that differs from the last entry's")
-        return seq, own
+        return Position(seq, own)
 
-    def remember(self, seq: int, head: str) -> None:
-        """Anchor a head."""
-        if self._anchor is not None:
+    def intend(self, head: Position, then: Position) -> None:
+        """Tell the anchor, inside the transaction, where its commit will lead."""
+        if self.anchor is not None:
+            self.anchor.intend(head, then)
+
+    def confirm(self, head: Position, *, trust: bool = False) -> None:
+        """Tell the anchor that a commit was made; nothing of it is revealed before."""
+        if self.anchor is not None:
             with self.store.reading():
-                self._anchor.write(seq, head)
+                (self.anchor.reset if trust else self.anchor.confirm)(head)
 
     def find(self, key: str, request: str | None) -> Json | None:
         """Return the entry under a key, or None; it is anchored before anybody sees it."""
         with self.store.reading():
             entry = self._under(key, request)
         if entry is not None:
-            self.remember(entry["seq"], entry["hash"])
+            self.confirm(Position(entry["seq"], entry["hash"]))
         return entry
 
     def _under(self, key: str, request: str | None) -> Json | None:
@@ -131,7 +159,7 @@ class Chain:
         if request is not None and body["request"] != request:
             raise refuse(
                 f"the request that key {key!r} was first used for",
-                f"another one, {request[:12]!r}",
+                "another one",
                 "Take a new key, or ask the same of the same data.",
             )
         return body | {"seq": seq, "hash": own}
@@ -166,6 +194,7 @@ class Chain:
         """
         with self.store.exclusive():
             self.store.forget()
+            self.unlock()
             seq, head = self.head()
             last = ""
             book: Book = {}

@@ -39,10 +39,10 @@ def overspent(nano: int, left: int, account: str) -> BudgetSpent:
 @final
 @dataclass(frozen=True)
 class Line:
-    """What a charge is about.
+    """What a charge is about. Hashes are of data: the books write what their key makes of them.
 
     Attributes:
-        version: Hash of the data.
+        version: Hash of the data; where the secret was given, of whom it is about.
         secret: Hash of what is drawn from them, and with which prior; one of its own where the
             secret was given, so that no other release or session can be booked beside it.
         session: The session it belongs to, if any.
@@ -66,6 +66,7 @@ class Receipt:
         nano: The charge in nano-nats.
         hash: Hash of the entry, which covers all entries before it.
         key: The idempotency key, if one was given.
+        version: Mark of the data, under the ledger's key.
         answer: What was released under this entry, as it is stored; None for a bare charge.
     """
 
@@ -165,6 +166,8 @@ def charged_names(dataset: str, version: str, analyst: str, session: str) -> lis
 
 
 _PARTS = ("dataset", "version", "analyst", "session")
+_NO_CHANGE = ("seal", "anchor")
+"""Kinds of entries that change no account."""
 
 
 def rebook(book: Book, entry: Json) -> None:
@@ -172,6 +175,7 @@ def rebook(book: Book, entry: Json) -> None:
     kind = entry["kind"]
     if kind == "open":
         book["ledger", ""] = Account("ledger", "", entry["cap"], 0, "")
+        book["key", ""] = Account("key", "", None, 0, entry["keyed_by"])
     elif kind == "cap":
         old = _account(book, *entry["account"])
         book[old.kind, old.name] = old._replace(cap=entry["cap"])
@@ -185,8 +189,9 @@ def rebook(book: Book, entry: Json) -> None:
         old = _account(book, "attempts", entry["outputs"])
         book["attempts", old.name] = old._replace(spent=entry["attempt"])
     elif kind == "judged":
-        book["judged", entry["outputs"]] = Account(kind, entry["outputs"], None, 0, entry["law"])
-    elif kind != "seal":
+        name, number = entry["outputs"], entry["attempt"]
+        book["judged", name] = Account(kind, name, None, number, entry["law"])
+    elif kind not in _NO_CHANGE:
         notes = {"version": entry["secret"], "session": entry.get("state", "")}
         for name in charged_names(*(entry[part] for part in _PARTS)):
             old = _account(book, *name)

@@ -1,7 +1,8 @@
 """The ledger: what has been spent of a budget, in integers, in an order nobody can change.
 
 Amounts are nano-nats: charges are rounded up, caps down. Every entry carries the hash of the one
-before. An answer is revealed only after the entry that charges for it is on the disk.
+before. An answer is revealed only after the entry that charges for it is on the disk. What is
+derived from data, and is no answer, is written under a key that never leaves the ledger.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from typing import Any, final
 from rpac._base.checks import plain_text, refuse
 from rpac._base.text import aligned, lines_html
 from rpac._base.types import Json
-from rpac.certificate.attempts import Attempts
 from rpac.errors import LedgerError
-from rpac.ledger.anchor import Anchor
+from rpac.ledger.anchor import NOWHERE, Anchor, Position, state_place
 from rpac.ledger.chain import Chain
 from rpac.ledger.entries import (
     NANO,
@@ -30,24 +30,26 @@ from rpac.ledger.entries import (
     account_lines,
     charged_names,
     checked_body,
+    damaged,
     exact_nano,
     nats_text,
     overspent,
 )
+from rpac.ledger.judgements import Judgements
 from rpac.ledger.postgres import PostgresStore
 from rpac.ledger.sessions import Sessions
 from rpac.ledger.sqlite import SqliteStore
 
-SCHEMA = "rpac-ledger/3"
+SCHEMA = "rpac-ledger/4"
 _LAST = 20_000
 _SOON = 50_000
 """Entries up to which opening a ledger verifies all of it; beyond, the last `_LAST`."""
-_NO_BALANCE = ("attempts", "judged")
-"""Accounts that count certificates, not nats."""
+_NO_BALANCE = ("attempts", "judged", "key")
+"""Accounts that count no nats: of certificates, and of the ledger's key."""
 
 
 @final
-class Ledger(Attempts):
+class Ledger(Judgements):
     """The books of a budget.
 
     Args:
@@ -55,9 +57,10 @@ class Ledger(Attempts):
         budget: Cap on all that is charged, in nats or bits; needed for a new ledger only.
         dataset: Name under which charges are booked; it keeps its name when the data change.
         analyst: Who asks.
-        anchor: File that remembers the head against rollback; by default beside an SQLite file,
-            and none for PostgreSQL. Best on another disk.
-        trust_head: Anchor what is there, where the anchor was lost.
+        anchor: File that remembers the head against rollback; by default in the user's state
+            folder, by the ledger's identity, and none for PostgreSQL.
+        trust_head: Anchor what is there, on the record, where the anchor was lost: after a move
+            to another machine or user.
 
     Attributes:
         id: Identity of the ledger.
@@ -67,8 +70,8 @@ class Ledger(Attempts):
         What is acknowledged is recorded, because it is returned after the commit. What is recorded
         never exceeds a cap: it is checked and written in one transaction that excludes all others,
         and the database's own CHECK and `verify` look again. One key is charged once and has one
-        answer. A ledger that was damaged or rolled back is refused. (Hashes have no key: whoever
-        can write all of its files can forge them.)
+        answer. A ledger that was damaged or rolled back is refused, and so is an anchor that was
+        put back. (Entries are not signed: whoever can write all of its files can forge them.)
 
     Raises:
         LedgerError: If it cannot be written, or what is there does not fit together.
@@ -87,26 +90,50 @@ class Ledger(Attempts):
         remote = str(where).startswith(("postgresql://", "postgres://"))
         self.dataset, self.analyst = plain_text(dataset, "dataset"), plain_text(analyst, "analyst")
         self._store = PostgresStore(str(where)) if remote else SqliteStore(str(where))
-        place = anchor if anchor or remote else f"{where}.head"
-        self._chain = Chain(self._store, Anchor(place) if place else None)
+        self._chain = Chain(self._store, alone=not remote)
         self.sessions = Sessions(self._chain)
         cap = None if budget is None else math.floor(exact_nano(budget))
         with self._store.exclusive():
             self._store.create()
-            if not self._chain.begun():
-                self._found(cap)
+            new = not self._chain.begun()
+            if new:
+                self._found(cap, anchor)
             self.id = self._opened()
-            head = self._chain.head(trust=trust_head)
+            self._chain.unlock()
+            if anchor or not remote:
+                self._chain.anchor = Anchor(anchor or state_place(self.id), alone=not remote)
+            head = self._anchored(new=new, trust=trust_head)
             self._same_budget(cap)
-        self._chain.remember(*head)
-        self.verify(0 if head[0] <= _SOON else head[0] - _LAST)
+        self._chain.confirm(head, trust=trust_head)
+        self.verify(0 if head.seq <= _SOON else head.seq - _LAST)
 
-    def _found(self, cap: int | None) -> None:
+    def _found(self, cap: int | None, anchor: Any) -> None:
+        said = Anchor(anchor).read() if anchor else None
+        if said is not None and said.confirmed != NOWHERE:
+            raise damaged("an anchor without entries")
         if cap is None:
             raise refuse("a budget for a new ledger", None, 'Ledger("ledger.db", budget=1.0).')
-        self._store.put(Account("ledger", "", cap, 0, ""))
-        opening = {"schema": SCHEMA, "ledger": secrets.token_hex(16), "cap": cap}
-        self._chain.append("open", opening, (-1, ""), None)
+        key = secrets.token_bytes(32)
+        mark = sha256(key).hexdigest()
+        self._store.put(Account("ledger", "", cap, 0, ""), Account("key", "", None, 0, mark),
+                        state=key)  # fmt: skip
+        opening = {"schema": SCHEMA, "ledger": secrets.token_hex(16), "cap": cap, "keyed_by": mark}
+        self._chain.append("open", opening, Position(-1, ""))
+
+    def _anchored(self, *, new: bool, trust: bool) -> Position:
+        """Return the head, once the anchor has accepted it, or will have to."""
+        head = self._chain.head(trust=new or trust)
+        if new:
+            self._chain.intend(NOWHERE, head)
+        elif trust and self.anchored:
+            entry = self._chain.append("anchor", {}, head)
+            head = Position(entry["seq"], entry["hash"])
+        return head
+
+    @property
+    def anchored(self) -> bool:
+        """Whether an anchor remembers the head."""
+        return self._chain.anchor is not None
 
     def _opened(self) -> str:
         """Return the identity that the opening entry gives."""
@@ -169,32 +196,37 @@ class Ledger(Attempts):
     ) -> Charged:
         """Do what `spend` does; return whether this call was the first with its key, too."""
         nano = math.ceil(exact_nano(charge))
-        state = b""
+        state, mark, line = b"", self.fingerprint(request), self._marked(line)
 
         def change() -> Json:
             nonlocal state
             accounts = self._accounts(nano, line)
             answer, state = draw() if draw else (None, b"")
             body: Json = {
-                "nano": nano, "key": key, "request": request, "dataset": self.dataset,
+                "nano": nano, "key": key, "request": mark, "dataset": self.dataset,
                 "version": line.version, "secret": line.secret, "analyst": self.analyst,
                 "session": line.session, "answer": answer,
             }  # fmt: skip
             if line.session:
-                mark = body["state"] = sha256(state).hexdigest()
-                accounts = [a._replace(note=mark) if a.kind == "session" else a for a in accounts]
+                now = body["state"] = self.sessions.mark(state)
+                accounts = [a._replace(note=now) if a.kind == "session" else a for a in accounts]
             self._store.put(*accounts, state=state)
             return body
 
         if known := self.find(key, request):
             return Charged(known, None)
-        entry, ours = self._chain.record("spend", change, key, request)
+        entry, ours = self._chain.record("spend", change, key, mark)
         return Charged(self._receipt(entry), state if ours else None)
 
     def check(self, charge: Any, line: Line = Line()) -> None:  # noqa: B008
         """Raise what `spend` would raise for this charge now; nothing is written."""
         with self._store.reading():
-            self._accounts(math.ceil(exact_nano(charge)), line)
+            self._accounts(math.ceil(exact_nano(charge)), self._marked(line))
+
+    def _marked(self, line: Line) -> Line:
+        """Return a line as the books write it: hashes of data under the ledger's key."""
+        version, secret, state = map(self.fingerprint, (line.version, line.secret, line.state))
+        return Line(version, secret, line.session, state)
 
     def find(self, key: str | None, request: str | None = None) -> Receipt | None:
         """Return the receipt under a key, or None.
@@ -202,7 +234,10 @@ class Ledger(Attempts):
         Raises:
             InputError: If the key was used for another request, or is no text.
         """
-        entry = None if key is None else self._chain.find(plain_text(key, "key"), request)
+        if key is None:
+            return None
+        mark = None if request is None else self.fingerprint(request)
+        entry = self._chain.find(plain_text(key, "key"), mark)
         return None if entry is None else self._receipt(entry)
 
     def cap(self, nats: Any, *, dataset: str | None = None, analyst: str | None = None) -> None:
@@ -226,44 +261,6 @@ class Ledger(Attempts):
             return {"account": [kind, name], "cap": cap}
 
         self.record("cap", change)
-
-    def attempt(self, outputs: str) -> int:
-        """Record an attempt at a statistical certificate of these outputs; return its number."""
-
-        def change() -> Json:
-            old = self._store.account("attempts", outputs)
-            self._store.put(old._replace(spent=old.spent + 1))
-            return {"outputs": outputs, "attempt": old.spent + 1}
-
-        return int(self.record("attempt", change)["attempt"])
-
-    def learn(self, outputs: str, number: int) -> None:
-        """Record that so many attempts were made elsewhere, where the books know of fewer."""
-
-        def change() -> Json:
-            old = self._store.account("attempts", outputs)
-            known = max(old.spent, number)
-            self._store.put(old._replace(spent=known))
-            return {"outputs": outputs, "attempt": known}
-
-        with self._store.reading():
-            fewer = self._store.account("attempts", outputs).spent < number
-        if fewer:
-            self.record("attempt", change)
-
-    def judge(self, outputs: str, law: str) -> bool:
-        """Record which law some draws judge; return False if that is another one already."""
-        with self._store.reading():
-            known = self._store.account("judged", outputs).note
-        if not known:
-
-            def change() -> Json:
-                first = self._store.account("judged", outputs).note or law
-                self._store.put(Account("judged", outputs, None, 0, first))
-                return {"outputs": outputs, "law": first}
-
-            known = self.record("judged", change)["law"]
-        return known == law
 
     @property
     def spent(self) -> float:
@@ -344,12 +341,6 @@ class Ledger(Attempts):
             note = line.secret if old.kind == "version" else old.note
             charged.append(Account(old.kind, old.name, old.cap, old.spent + nano, note))
         return charged
-
-    def record(
-        self, kind: str, change: Callable[[], Json], key: str | None = None, request: str = ""
-    ) -> Json:
-        """Run a change and append its entry, in one transaction; then anchor the new head."""
-        return self._chain.record(kind, change, key, request).entry
 
     def _receipt(self, entry: Json) -> Receipt:
         names = ("seq", "nano", "hash", "key", "dataset", "version", "analyst", "answer")

@@ -13,11 +13,12 @@ from rpac.ledger.entries import Account
 
 
 class Standing(NamedTuple):
-    """An open session: its state, and what is spent of its cap in nano-nats."""
+    """An open session: its state, what is spent of its cap in nano-nats, and its state's mark."""
 
     state: bytes
     spent: int
     cap: int
+    mark: str
 
 
 @final
@@ -33,9 +34,13 @@ class Sessions:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
 
+    def mark(self, state: bytes) -> str:
+        """Return the mark of a state, under the ledger's key."""
+        return self._chain.fingerprint(sha256(state).hexdigest())
+
     def open(self, name: str, cap: int, state: bytes) -> None:
         """Open a session with a cap in nano-nats and its first state."""
-        mark = sha256(state).hexdigest()
+        mark = self.mark(state)
 
         def change() -> Json:
             self._chain.store.put(Account("session", name, cap, 0, mark), state=state)
@@ -48,14 +53,14 @@ class Sessions:
         store = self._chain.store
         with store.reading():
             state, account = store.state("session", name), store.account("session", name)
-        if not state or sha256(state).hexdigest() != account.note:
+        if not state or self.mark(state) != account.note:
             raise refuse(
                 "an open session with the state on record",
                 f"none for session {name[:8]!r}",
                 "Open a new one.",
                 LedgerError,
             )
-        return Standing(state, account.spent, account.cap or 0)
+        return Standing(state, account.spent, account.cap or 0, account.note)
 
     def close(self, name: str) -> None:
         """Close a session: nothing more can be charged to it."""

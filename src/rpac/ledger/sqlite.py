@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any, final
@@ -22,7 +23,9 @@ class SqliteStore(Store):
         self.turn = self._turns = FairLock(f"{path}.lock")
 
     def connect(self) -> None:
-        """Open the file."""
+        """Open the file, its owner's alone: it holds the key, and every answer."""
+        if self._path != ":memory:":  # journals are made with the rights of the file
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._db = sqlite3.connect(
             self._path, isolation_level=None, timeout=60, check_same_thread=False
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from rpac._base.checks import refuse
 from rpac.errors import LedgerError
+from rpac.ledger.anchor import Position
 from rpac.ledger.entries import Account, damaged
 
 TABLES = """
@@ -26,6 +27,7 @@ CREATE TABLE IF NOT EXISTS rpac_accounts (
     CHECK (spent BETWEEN 0 AND coalesce(cap, spent)))
 """
 _ROW = "(?, ?, ?, ?, ?, ?, ?)"
+_WITH_STATE = ("session", "key")
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Snapshot:
 
     accounts: dict[tuple[str, str], Account] = field(default_factory=dict)
     lines: int | None = None
-    head: tuple[int, str] | None = None
+    head: Position | None = None
 
 
 class Store(ABC):
@@ -189,12 +191,12 @@ class Store(ABC):
         return [(kind, name) for kind, name in found]
 
     def put(self, *accounts: Account, state: bytes = b"") -> None:
-        """Write accounts; that of a session with its state, which is empty once it is closed."""
+        """Write accounts; a session's with its state (empty once closed), the key's with it."""
         self.rows(
             f"INSERT INTO rpac_accounts VALUES {', '.join([_ROW] * len(accounts))} "
             "ON CONFLICT (kind, name) DO UPDATE SET cap = excluded.cap, spent = excluded.spent, "
             "note = excluded.note, seal = excluded.seal, state = excluded.state",
-            *[v for a in accounts for v in (*a, a.seal, state if a.kind == "session" else b"")],
+            *[v for a in accounts for v in (*a, a.seal, state if a.kind in _WITH_STATE else b"")],
         )
         if any(a.key not in self.seen.accounts for a in accounts):
             self.seen.lines = None  # perhaps a new one: count again

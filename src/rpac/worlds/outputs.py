@@ -13,7 +13,7 @@ import numpy as np
 from rpac._base.checks import array, probabilities, refuse
 from rpac._base.entropy import entropy
 from rpac._base.frozen import Frozen
-from rpac._base.hashing import digest
+from rpac._base.hashing import digest, keyed, process_key
 from rpac._base.sealed import Sealed
 from rpac._base.types import Bools, Floats, Ints, Json
 from rpac.worlds.flatten import Form
@@ -68,7 +68,7 @@ class Outputs(Sealed, Frozen):
         members: Who is in which world, for half-samples, as packed bits; else None.
 
     >>> Outputs([[0.0], [1.0]])
-    Outputs(worlds=2, dim=1, kind='real', exact=True, digest='...')
+    Outputs(worlds=2, dim=1, kind='real', exact=True, fingerprint='...')
     """
 
     def __init__(
@@ -231,20 +231,20 @@ class Outputs(Sealed, Frozen):
         return "all equally likely" if even else f"given weights, entropy {self.entropy:.6g} nats"
 
     def describe(self) -> Json:
-        """Return the public description that goes into a certificate."""
+        """Return the description that goes into a certificate, its digest under a key."""
         return {
             "count": len(self.values), "dim": self.dim, "kind": self.kind, "digest": self.digest,
         }  # fmt: skip
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of values, weights and kind."""
+        """SHA-256 of values, weights and kind: to compare inside the process, never to show."""
         return digest(self.values, self.weights, self.kind, *map(str, self.labels))
 
     def __repr__(self) -> str:
         return (
             f"Outputs(worlds={len(self.values)}, dim={self.dim}, kind={self.kind!r}, "
-            f"exact={self.exact}, digest={self.digest[:12]!r})"
+            f"exact={self.exact}, fingerprint={keyed(process_key(), self.digest)[:12]!r})"
         )
 
     def _repr_html_(self) -> str:

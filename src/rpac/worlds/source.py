@@ -75,23 +75,15 @@ class Worlds(Source):
 
     @cached_property
     def version(self) -> str:
-        """Hash of the worlds with their weights, in whatever order they are listed."""
-        pairs = zip(self.secrets, self._shares, strict=True)
-        return digest("worlds", *sorted(f"{fingerprint(s)} {w}" for s, w in pairs))
+        """Hash of the secrets, in whatever order they are listed."""
+        return digest("worlds", *sorted(map(fingerprint, self.secrets)))
 
     @cached_property
     def secret(self) -> str:
-        """Hash of what is drawn, and with which weights, in whatever order they are listed."""
-        return digest(self.statement, *sorted(self._shares))
-
-    @property
-    def _shares(self) -> list[str]:
-        m = len(self.secrets)
-        return (
-            [repr(1.0 / m)] * m
-            if self.weights is None
-            else list(map(repr, map(float, self.weights)))
-        )
+        """Hash of the prior on them, in whatever order they are listed."""
+        weights = np.ones(len(self.secrets)) if self.weights is None else self.weights
+        each = zip(map(fingerprint, self.secrets), weights, strict=True)
+        return digest(self.statement, *sorted(digest(world, weight) for world, weight in each))
 
     def worlds(self, seed: int) -> list[Any]:
         """Return the secrets."""

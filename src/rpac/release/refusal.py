@@ -1,0 +1,75 @@
+"""Refusals that depend on data: one type and one text for all of them, written and paid for.
+
+That a function fails on some world, or that no certificate fits the budget, is a fact of the data,
+and its reason more so. What depends on public things alone (arguments, schemas, what is left of a
+budget) is refused beforehand, in its own words and for nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from rpac.errors import LedgerError, Withheld
+from rpac.ledger.ledger import Ledger
+
+MARK = MappingProxyType({"withheld": True})
+"""What the books keep in place of an answer."""
+
+
+def was_withheld(answer: Any) -> bool:
+    """Whether the books hold a refusal in place of an answer."""
+    return bool(answer == MARK)
+
+
+@contextlib.contextmanager
+def withheld(
+    book: Callable[[], object] | None = None, *, static: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Run a block that looks at data; whatever it raises comes out as `Withheld`.
+
+    Books that cannot be written (`LedgerError`) and interrupts pass, and are not booked.
+
+    Args:
+        book: Called before `Withheld` is raised: writes and charges it.
+        static: Further errors that pass, since they follow from what was typed: `InputError`
+            around `simulate`, nothing around the search for noise and its certificate.
+
+    Guarantees:
+        Nothing of the reason is left in what is raised: neither its text nor its cause, nor a
+        warning of NumPy's.
+    """
+    failed = False
+    passing: tuple[type[Exception], ...] = (LedgerError, *static)
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except passing:
+        raise
+    except Exception:  # whatever it says, it says of data
+        failed = True
+    if failed:
+        if book is not None:
+            book()
+        error = Withheld()
+        try:
+            raise error
+        finally:
+            error.__context__ = None  # which a traceback would print, and a debugger show
+
+
+def refusal_in(
+    ledger: Ledger | None, key: str | None = None, request: str = ""
+) -> Callable[[], object] | None:
+    """Return what books a refusal in a ledger; None without one.
+
+    It falls on no line of the data: a refusal tells of the pool, not of the world that is drawn.
+    """
+    if ledger is None:
+        return None
+    draw = lambda: (dict(MARK), b"")  # noqa: E731
+    return lambda: ledger.spend(Withheld.NATS, key=key, request=request, draw=draw)

@@ -1,0 +1,53 @@
+"""Refusals because of data: one text for all of them, and what passes."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rpac
+from rpac.errors import Withheld
+from rpac.release.refusal import MARK, refusal_in, was_withheld, withheld
+
+
+@pytest.mark.parametrize("error", [ValueError("secret"), rpac.BudgetSpent("1", "0", "x", 0.0),
+                                   rpac.MechanismError("secret"), MemoryError()])  # fmt: skip
+def test_whatever_it_was_comes_out_the_same(error):
+    booked = []
+    with pytest.raises(Withheld) as caught, withheld(lambda: booked.append(1)):
+        raise error
+    assert str(caught.value) == str(Withheld())
+    assert "secret" not in str(caught.value)
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert booked == [1]
+
+
+def test_books_and_interrupts_pass_and_what_was_typed_where_it_is_named():
+    for error in (rpac.LedgerError("disk"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), withheld(lambda: pytest.fail("booked")):
+            raise error
+    with pytest.raises(rpac.InputError, match="typed"), withheld(static=(rpac.InputError,)):
+        raise rpac.InputError("typed")
+    with pytest.raises(Withheld), withheld():
+        raise rpac.InputError("typed")
+
+
+def test_no_warning_tells_the_reason():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with withheld():
+            assert np.isinf(np.float64(1) / np.zeros(1))
+
+
+def test_a_refusal_is_booked_on_no_line_of_the_data(folder):
+    assert refusal_in(None) is None
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0, dataset="d") as ledger:
+        book = refusal_in(ledger, "k", "r")
+        book()
+        book()
+        assert ledger.spent == Withheld.NATS
+        receipt = ledger.find("k", "r")
+        assert was_withheld(receipt.answer)
+        assert (receipt.answer, receipt.version) == (MARK, "")
+    assert not was_withheld(None)
+    assert "books charge 0.01 nats" in str(Withheld())
