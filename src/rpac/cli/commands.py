@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from rpac._base.types import Json
 from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
 from rpac.attack.published import outsider
+from rpac.budget import as_budget
 from rpac.certificate.certificate import FACT, FACTS, PROMISES, Certificate
 from rpac.cli.options import (
     Accounting,
@@ -26,18 +28,21 @@ from rpac.cli.options import (
     Rendering,
 )
 from rpac.cli.question import Ask, known_method, prepare
-from rpac.errors import RpacError
+from rpac.errors import InputError, RpacError, Withheld
 from rpac.front.compare import COLUMNS as COMPARED
 from rpac.front.compare import compare as side_by_side
 from rpac.front.methods import calibrate
 from rpac.front.privatize import privatize
 from rpac.ledger.ledger import Ledger
+from rpac.noise.base import Law
 from rpac.noise.grid import tabulate
 from rpac.release.answer import Release
+from rpac.release.refusal import refusal_in, withheld
 from rpac.report import plan as planning
 from rpac.report import record as records
 from rpac.report import wording
 from rpac.report.page import Sealed, render
+from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import simulate
 
 QUICK = ("bayes", "membership")
@@ -64,7 +69,9 @@ class Result:
 def plan(given: Question) -> Result:
     """Return price and errors."""
     ask = prepare(given, ledger="old")
-    made = _planned(ask)
+    outputs = _studied(ask)
+    with _withheld(ask):
+        made = _planned(ask, outputs)
     lines = [
         f"question   {ask.text}",
         f"promise    sample: {PROMISES['sample']}",
@@ -74,10 +81,11 @@ def plan(given: Question) -> Result:
         "",
         columns(
             ("number", "+- noise", "+- sampling"),
-            [(n["number"], n["noise"], n["sampling"]) for n in made.numbers],
+            [(n["number"], "*" if n["fact"] else n["noise"], n["sampling"]) for n in made.numbers],
         ),
         "",
         "(standard errors against the whole table; the answer itself is not shown)",
+        *([f"* {FACT}; {FACTS}"] if any(n["fact"] for n in made.numbers) else []),
         "",
         columns(
             ("budget", "noise in shares of the answer's own spread"),
@@ -87,13 +95,23 @@ def plan(given: Question) -> Result:
     return Result("\n".join([*lines, *_left(made.remaining)]), made.to_dict())
 
 
-def _planned(ask: Ask, made: Release | None = None) -> planning.Plan:
+def _studied(ask: Ask) -> Outputs:
+    """Return the answers on all worlds; a failure because of data is withheld and booked."""
+    if ask.ledger is not None:
+        ask.ledger.check(Withheld.NATS)
+    with _withheld(ask, static=(InputError,)):
+        return simulate(ask.source, ask.mechanism)
+
+
+def _withheld(
+    ask: Ask, static: tuple[type[Exception], ...] = ()
+) -> contextlib.AbstractContextManager[None]:
+    """Run a block that looks at data: what it refuses has one text, and a price in the books."""
+    return withheld(refusal_in(ask.ledger), static=static)
+
+
+def _planned(ask: Ask, outputs: Outputs, noise: Law | None = None) -> planning.Plan:
     """Return the plan, from the noise of a release where there is one."""
-    noise = None
-    if made is not None and made.sealed is not None:
-        outputs, noise = made.sealed
-    else:
-        outputs = simulate(ask.source, ask.mechanism)
     full = planning.full_answer(ask.source, ask.mechanism)
     if full is not None and full.size != outputs.dim:
         full = None
@@ -176,7 +194,7 @@ def _sealed(ask: Ask, made: Release, found: Audit | None, left: float | None) ->
         made.certificate,
         int(ask.source.units.size),
         [] if found is None else ask.named(found.worst_units),
-        _planned(ask, made).to_dict(),
+        None if made.sealed is None else _planned(ask, *made.sealed).to_dict(),
         None if found is None else records.audit_summary(found),
         None if receipt is None else receipt.nats,
         left,
@@ -256,11 +274,11 @@ def audit(given: Attacking) -> Result:
         entries = None if given.ledger is None else Ledger(given.ledger).entries()
         read = outsider((given.data or [])[0], entries)
         return Result(str(read), read.to_dict(), int(bool(read.defects)))
-    ask = prepare(given, ledger="none")
-    outputs = simulate(ask.source, ask.mechanism)
-    noise = calibrate(outputs, ask.budget, ask.method)
-    law = tabulate(outputs, noise)
-    found = attack((outputs, law), budget=ask.budget, games=given.games)
+    ask = prepare(given, ledger="old")
+    outputs = _studied(ask)
+    with _withheld(ask):
+        law = tabulate(outputs, calibrate(outputs, ask.budget, ask.method))
+        found = attack((outputs, law), budget=ask.budget, games=given.games)
     shown = [name for name in COLUMNS if name not in {"note", "before"}]
     table = columns(shown, [[row[name] for name in shown] for row in found.table])
     text = f"{found.verdict}\n\n{table}\n\nFor the owner of the data: an audit looks at the data."
@@ -269,7 +287,7 @@ def audit(given: Attacking) -> Result:
 
 def compare(given: Comparing) -> Result:
     """Compare methods along budgets."""
-    ask = prepare(given, ledger="none")
+    ask = prepare(given, ledger="old")
     methods = [name.strip() for name in given.methods.split(",") if name.strip()]
     for name in methods:
         known_method(name, "known --methods")
@@ -277,7 +295,11 @@ def compare(given: Comparing) -> Result:
         budgets = [float(text) for text in given.budgets.split(",")]
     except ValueError:
         raise refuse("numbers in --budgets", repr(given.budgets), "Such as 0.1,0.3.") from None
-    table = side_by_side(simulate(ask.source, ask.mechanism), budgets, methods)
+    for budget in budgets:
+        as_budget(budget)  # what was typed is refused by its own words
+    outputs = _studied(ask)
+    with _withheld(ask):
+        table = side_by_side(outputs, budgets, methods)
     names = [name for name in COMPARED if name not in {"utility", "priv", "util"}]
     rows = [{name: records.plain(row[name]) for name in names} for row in table.rows]
     return Result(columns(names, [row.values() for row in rows]), rows)
