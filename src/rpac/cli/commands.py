@@ -17,7 +17,7 @@ from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
 from rpac.attack.published import outsider
 from rpac.budget import as_budget
-from rpac.certificate.certificate import FACT, FACTS, PROMISES, Certificate
+from rpac.certificate.certificate import FACTS, PROMISES, Certificate
 from rpac.cli.options import (
     Accounting,
     Attacking,
@@ -85,7 +85,7 @@ def plan(given: Question) -> Result:
         ),
         "",
         "(standard errors against the whole table; the answer itself is not shown)",
-        *([f"* {FACT}; {FACTS}"] if any(n["fact"] for n in made.numbers) else []),
+        *([f"* {FACTS}"] if any(n["fact"] for n in made.numbers) else []),
         "",
         columns(
             ("budget", "noise in shares of the answer's own spread"),
@@ -245,7 +245,7 @@ def _answer_text(rows: list[Json]) -> str:
     table = columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
     cells = [cell for row in rows for cell in row.values() if isinstance(cell, dict)]
     if any("fact" in cell for cell in cells):
-        table += f"\n\n* {FACT}; {FACTS}"
+        table += f"\n\n* {FACTS}"
     if not any("noise" in cell for cell in cells):
         return table
     return (

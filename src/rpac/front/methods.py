@@ -36,7 +36,7 @@ from rpac.learned.sliced import SlicedStackelberg
 from rpac.learned.stackelberg import Stackelberg
 from rpac.noise.base import Law, Releasable, integer_table, look_up, study_uniforms
 from rpac.noise.gaussian import GaussianNoise
-from rpac.noise.grid import GridNoise, tabulate
+from rpac.noise.grid import GridNoise, agreed_law, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.outputs import Outputs
@@ -129,8 +129,7 @@ def exact_noise(outputs: Outputs) -> Releasable:
     if outputs.kind == "label":
         return LabelChannel(np.eye(len(outputs.labels)))
     if outputs.constant.all():
-        one = np.eye(outputs.dim, 1)
-        return GridNoise(one, outputs.values[0], (LatticeNoise(1.0, [0], [1.0]),))
+        return agreed_law(outputs)
     basis, spectrum = principal(outputs)
     whole = outputs.kind == "count" and outputs.dim == 1
     step = 1.0 if whole else float(np.sqrt(spectrum.sum())) * 2.0**-36

@@ -302,3 +302,15 @@ def _tabulated(outputs: Outputs, noise: Noise) -> GridNoise:
         return GridNoise(noise.basis, np.zeros(noise.dim), axes)
     fine = STEPS_PER_SIGMA if outputs.exact else OPEN_STEPS
     return GridNoise.gaussians(noise.basis, outputs.center, sigmas / fine, fine)
+
+
+def agreed_law(outputs: Outputs) -> Releasable:
+    """Return the law of an answer on which all worlds agree: as one of them has it, without noise.
+
+    Its step is so wide that worlds which differ by rounding alone have the same integers, so it
+    tells nothing of the drawn world; that they agree is a fact of the pool.
+    """
+    if outputs.kind == "label":
+        return LabelChannel(np.eye(1))
+    axis = LatticeNoise(max(1.0, outputs.reach), [0], [1.0])
+    return GridNoise(np.eye(outputs.dim, 1), outputs.values[0], (axis,))

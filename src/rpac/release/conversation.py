@@ -39,15 +39,15 @@ from rpac.budget import as_budget
 from rpac.certificate.attempts import Attempts, Memory
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.evidence import proved_leakage
-from rpac.certificate.issue import described, marked
+from rpac.certificate.issue import described, facts, marked
 from rpac.errors import BudgetExceeded, InputError, LedgerError, Withheld
 from rpac.ledger.anchor import Position
 from rpac.ledger.entries import NANO, Line, Receipt, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
-from rpac.noise.grid import tabulate
+from rpac.noise.grid import agreed_law, tabulate
 from rpac.release.answer import Release, answered, shown, stored
-from rpac.release.draw import agreed_law, draw_among, given_worlds, noisy_codes
+from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.refusal import MARK, was_withheld, withheld
 from rpac.release.release import again, given_line
 from rpac.release.sealed_store import SealedStore
@@ -245,12 +245,14 @@ class Conversation(ABC):
         aim, h = self._first_aim(weights, nats), entropy(weights)
         if outputs.constant.all():
             law = agreed_law(outputs)
-            return law, law.encode(outputs.values), self._certificate(outputs, law, 0.0, h)
+            codes = law.encode(outputs.values)
+            bound = proved_leakage(codes, weights, law, h)
+            return law, codes, self._certificate(outputs, law, bound, h, nats)
         for _ in range(20):  # rounding to the grid moves the bound a little, either way
             law, codes = self._held(outputs, *self._propose(outputs, weights, aim))
             bound = proved_leakage(codes, weights, law, h) / (1 - FLOOR)
             if bound <= nats:
-                return law, codes, self._certificate(outputs, law, bound, h)
+                return law, codes, self._certificate(outputs, law, bound, h, nats)
             aim *= 0.99 * nats / bound
         raise BudgetExceeded(bound, nats)
 
@@ -366,7 +368,7 @@ class Conversation(ABC):
         return weights
 
     def _certificate(
-        self, outputs: Outputs, law: Releasable, bound: float, h: float
+        self, outputs: Outputs, law: Releasable, bound: float, h: float, nats: float
     ) -> Certificate:
         return Certificate(
             secret=outputs.statement, bound=bound, charged=True, entropy=h,
@@ -374,6 +376,7 @@ class Conversation(ABC):
             bounds={"under the posterior": bound},
             noise=marked(described(outputs, law), self._marks),
             outputs=marked(outputs.describe(), self._marks),
+            requested={"nats": nats}, facts=facts(outputs),
         )  # fmt: skip
 
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from rpac._base.checks import refuse
 from rpac._base.hashing import fingerprint
 from rpac._base.types import Floats, Ints
 from rpac.noise.base import Releasable, integer_table, look_up, system_uniforms
-from rpac.noise.grid import GridNoise
-from rpac.noise.label import LabelChannel
-from rpac.noise.lattice import LatticeNoise
-from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Draws, Source, Subsets
 
 
@@ -36,17 +30,6 @@ def noisy_codes(codes: Ints, law: Releasable, *, allow_exact: bool = False) -> I
     if not (law.power > 0 or allow_exact):
         raise refuse("noise of positive power", law.power, "A bare release needs allow_exact=True.")
     return law.noisy(codes)
-
-
-def agreed_law(outputs: Outputs) -> Releasable:
-    """Return the law of an answer on which all worlds agree: itself, without noise.
-
-    It tells nothing about the drawn world; that they agree is a fact of the pool.
-    """
-    if outputs.kind == "label":
-        return LabelChannel(np.eye(1))
-    axis = LatticeNoise(1.0, [0], [1.0])  # along any direction: nothing differs
-    return GridNoise(np.eye(outputs.dim, 1), outputs.values[0], (axis,))
 
 
 def add_noise(codes: Ints, law: Releasable, *, allow_exact: bool = False) -> Floats:

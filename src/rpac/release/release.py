@@ -31,9 +31,9 @@ from rpac.errors import BudgetExceeded, InputError, Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
-from rpac.noise.grid import GridNoise, tabulate
+from rpac.noise.grid import GridNoise, agreed_law, tabulate
 from rpac.release.answer import Release, shown, stored
-from rpac.release.draw import agreed_law, draw_among, given_worlds, noisy_codes
+from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.refusal import refusal_in, was_withheld, withheld
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import answer_on_fresh_draw, simulate

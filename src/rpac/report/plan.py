@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -18,6 +19,7 @@ from rpac.certificate.person import on_a_person
 from rpac.errors import ExactRelease
 from rpac.front.compare import curve
 from rpac.front.methods import calibrate
+from rpac.ledger.entries import NANO, exact_nano
 from rpac.noise.base import Law, Noise
 from rpac.noise.grid import tabulate
 from rpac.report import wording
@@ -105,13 +107,14 @@ def price(outputs: Outputs, limit: Budget, noise: Law) -> tuple[float, float | N
     A release within a budget of nats is charged at most those. A success rate on a person says
     nothing of nats: there the least proved bound of the law, which the search finds again.
     """
-    if outputs.members is None:
-        return limit.nats(outputs.entropy), None
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
         law = tabulate(outputs, noise)
         h = entropy(outputs.weights)
-        return proved_leakage(outputs.codes(law), outputs.weights, law, h), limit.rate
+        bound = proved_leakage(outputs.codes(law), outputs.weights, law, h)
+        return math.ceil(exact_nano(bound)) / NANO, limit.rate  # as the books round it
     nats = limit.nats(outputs.entropy)
+    if outputs.members is None:
+        return nats, None
     return nats, min(1.0, float(nats_to_success(nats)))
 
 

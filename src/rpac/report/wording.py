@@ -5,7 +5,7 @@ from __future__ import annotations
 from rpac._base.text import at_most
 from rpac.advantage import nats_to_success
 from rpac.certificate.certificate import Certificate
-from rpac.errors import BudgetExceeded, BudgetSpent
+from rpac.errors import BudgetExceeded, BudgetSpent, Withheld
 
 DEFAULT_NATS = 0.1
 """The budget where nothing is said."""
@@ -53,6 +53,6 @@ def advice(error: Exception) -> str:
     """Return which options help when a release was refused for its budget."""
     if isinstance(error, BudgetSpent):
         return "(--budget; rpac ledger LEDGER --cap NATS.)"
-    if isinstance(error, BudgetExceeded):
+    if isinstance(error, BudgetExceeded) and not isinstance(error, Withheld):
         return "Raise --budget, ask for fewer numbers, or take another --method."
     return ""
