@@ -284,12 +284,26 @@ FAULTS = [
      "before, kept = self._committed", f"{STORE}::test_what_failed_is_not_known"),
     ("a closed session that can be loaded", "ledger/sessions.py", '_replace(note="closed")',
      "_replace()", "tests/ledger/test_sessions.py::test_a_closed_session_is_closed_for_good"),
+    ("half-samples by the place of a row", "worlds/members.py",
+     "places = hashes(ids, seed)", "places = hashes(range(n), seed)",
+     "tests/worlds/test_members.py::test_ids_decide_and_not_their_order"),
+    ("a figure for the units that were looked at alone", "certificate/person.py",
+     "return min(max(best, left), 1.0)", "return min(best, 1.0)",
+     "tests/certificate/test_person.py::test_where_one_stops_the_next_limit_stands_in"),
+    ("units ranked by bounds that forget the rest of the spectrum", "certificate/gram.py",
+     "best, first = np.sqrt(left)", "best, first = np.sqrt(left) / 4",
+     "tests/certificate/test_person.py::test_the_worst_unit_of_several_numbers_is_bounded"),
+    ("a plan at the nats of the rate", "report/plan.py",
+     "return proved_leakage(outputs.codes(law), outputs.weights, law, h), limit.rate",
+     "return limit.nats(), limit.rate",
+     "tests/report/test_plan.py::test_a_plan_is_an_upper_bound_of_the_charge[success]"),
 ]  # fmt: skip
 
 OUTSIDE = {
     "budget.py": "a root file, covered like the trusted folders: budgets are public names",
     "front/posterior.py": "proposes, and is not trusted; the session's own refusal of noise "
     "without power is what would withhold the answer",
+    "report/plan.py": "states a price before anything is spent: the books hold the charge itself",
 }
 """Faults that lie in no trusted folder, by file, and why."""
 
