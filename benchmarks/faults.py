@@ -404,6 +404,19 @@ FAULTS = [
     ("the number of units in the first line", "worlds/source.py",
      "half-samples of the pool was drawn", "half-samples of the {self.units.size} units was drawn",
      "tests/worlds/test_source.py::test_the_statement_tells_no_number_of_units"),
+    ("half-samples by the place of a row", "worlds/members.py",
+     "places = hashes(ids, seed)", "places = hashes(range(n), seed)",
+     "tests/worlds/test_members.py::test_ids_decide_and_not_their_order"),
+    ("a figure for the units that were looked at alone", "certificate/person.py",
+     "return min(max(best, left), 1.0)", "return min(best, 1.0)",
+     "tests/certificate/test_person.py::test_where_one_stops_the_next_limit_stands_in"),
+    ("units ranked by bounds that forget the rest of the spectrum", "certificate/gram.py",
+     "best, first = np.sqrt(left)", "best, first = np.sqrt(left) / 4",
+     "tests/certificate/test_person.py::test_the_worst_unit_of_several_numbers_is_bounded"),
+    ("a plan at the nats of the rate", "report/plan.py",
+     "return math.ceil(exact_nano(bound)) / NANO, limit.rate",
+     "return limit.nats(), limit.rate",
+     "tests/report/test_plan.py::test_a_plan_is_an_upper_bound_of_the_charge[success]"),
 ]  # fmt: skip
 
 OUTSIDE = {
@@ -412,6 +425,7 @@ OUTSIDE = {
     "cli/commands.py": "writes files: their order and their mode are what protects",
     "front/posterior.py": "proposes, and is not trusted; the session's own refusal of noise "
     "without power is what would withhold the answer",
+    "report/plan.py": "states a price before anything is spent: the books hold the charge itself",
 }
 """Faults that lie in no trusted folder, by file, and why."""
 

@@ -250,3 +250,19 @@ def test_a_fresh_draw_of_a_vectorised_sampler_is_one_secret():
 def test_all_cores_may_be_asked_for():
     outputs = rpac.simulate(SOURCE, np.mean, n_jobs=-1)
     assert outputs.digest == rpac.simulate(SOURCE, np.mean).digest
+
+
+def test_stacks_are_let_go_when_they_are_full(monkeypatch):
+    """Worlds of two shapes in turn: the same answers, from blocks of a few."""
+    monkeypatch.setattr("rpac.worlds.run._STACK", 60)
+    sizes = []
+
+    @rpac.vectorized
+    def means(stack):
+        sizes.append(len(stack))
+        return stack.mean(axis=1)
+
+    source = rpac.Subsets(np.arange(21.0) ** 2, worlds=32)
+    outputs = rpac.simulate(source, means)
+    assert max(sizes) == 6
+    assert outputs.values[:, 0] == pytest.approx([world.mean() for world in source.worlds(0)])

@@ -217,3 +217,19 @@ def test_a_pool_has_the_worlds_of_its_ids():
     assert by_id.members.digest != by_number.members.digest
     with pytest.raises(rpac.InputError, match="Expected 3 ids; got 2. Give one for each unit"):
         Pool(3, ids=["a", "b"])
+
+
+def test_a_source_of_ones_own_has_a_version_and_a_secret():
+    class Pair(rpac.Source):
+        statement = "which of two"
+
+        def __init__(self, first):
+            self.first = first
+
+        def worlds(self, seed):
+            return [self.first, 2]
+
+    assert Pair(1).version == Pair(1).version != Pair(3).version
+    assert Pair(1).secret == Pair(3).secret
+    one, two = (rpac.Draws(lambda rng: 0.0, clip=(0, high)) for high in (1, 2))
+    assert one.version != two.version
