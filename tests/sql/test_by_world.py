@@ -79,8 +79,10 @@ def test_plain_names_mean_all_rows_again_after_a_run():
 
 
 def test_keys_with_several_rows_in_a_world_have_no_number_there():
-    sql = "SELECT label, a FROM codes JOIN (SELECT median(age) AS a, code FROM staff, visit " \
+    sql = (
+        "SELECT label, a FROM codes JOIN (SELECT median(age) AS a, code FROM staff, visit "
         "GROUP BY code) AS v ON length(codes.label) > length(v.code) AND codes.code >= v.code"
+    )
     db = database(public=("codes", "visit.code", "staff.dept"))
     sql = sql.replace("label, a", "label, v.code, a").replace("codes JOIN", "(SELECT label, code "
         "FROM codes UNION ALL SELECT label, code FROM codes) AS codes JOIN")  # fmt: skip

@@ -223,8 +223,12 @@ def test_every_row_that_occurs_is_there():
 
 def test_a_domain_that_is_too_large_is_refused_by_public_things_alone(monkeypatch):
     monkeypatch.setattr(domain, "LARGEST", 5)
-    with pytest.raises(rpac.InputError, match=r"at most 5 rows; got more for the groups \['dept', 'c"):
-        rows_of("SELECT dept, code, avg(cost) AS a FROM staff JOIN visit ON id = visitor GROUP BY ALL")
+    with pytest.raises(
+        rpac.InputError, match=r"at most 5 rows; got more for the groups \['dept', 'c"
+    ):
+        rows_of(
+            "SELECT dept, code, avg(cost) AS a FROM staff JOIN visit ON id = visitor GROUP BY ALL"
+        )
     assert len(rows_of("SELECT dept, avg(age) AS a FROM staff GROUP BY dept")) == 3
 
 

@@ -84,7 +84,9 @@ def test_errors_of_names_and_types_are_told_and_errors_of_entries_are_not(con):
         with pytest.raises(rpac.InputError, match=message) as caught:
             execute(con, sql, COLUMNS)
         assert "secret" not in str(caught.value)
-    with pytest.raises(rpac.MechanismError, match="every world; got a ConversionException. Guard") as e:
+    with pytest.raises(
+        rpac.MechanismError, match="every world; got a ConversionException. Guard"
+    ) as e:
         execute(con, "SELECT name::INT FROM pool.t", COLUMNS)
     assert "secret" not in str(e.value)
     assert execute(con, "SELECT x FROM pool.t", COLUMNS) == [(1,)]

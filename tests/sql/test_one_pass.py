@@ -173,7 +173,9 @@ def test_what_fails_on_some_rows_is_null_there_before_anything_is_added():
     sql = "SELECT sum(CAST(x AS INTEGER)) AS s, avg(y) AS a, CAST(count(*) * 99 AS TINYINT) AS c FROM t"
     runs = OnePass(read(db, sql + " WHERE 10 // (CAST(x AS INTEGER) - 4) < 0"))
     assert np.array_equal(runs.study()[1][-1], [[3.0, 1.0, np.nan]], equal_nan=True)
-    assert np.array_equal(OnePass(read(db, sql)).study()[1][-1], [[7.0, 3.0, np.nan]], equal_nan=True)
+    assert np.array_equal(
+        OnePass(read(db, sql)).study()[1][-1], [[7.0, 3.0, np.nan]], equal_nan=True
+    )
 
 
 def test_a_subquery_that_fails_leaves_a_world_without_an_answer():

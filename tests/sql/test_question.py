@@ -72,7 +72,10 @@ REFUSED = {
     ),
     "no table": ("SELECT 1", r"got public tables only: \[\]"),
     "text": ("SELECT min(dept || 'x') FROM staff", "Expected numbers or dates in .*; got VARCHAR"),
-    "lists": ("SELECT list(age) AS ages FROM staff", "aggregates that grow with the sample in a known way; got array_agg. Use avg"),
+    "lists": (
+        "SELECT list(age) AS ages FROM staff",
+        "aggregates that grow with the sample in a known way; got array_agg. Use avg",
+    ),
     "mean of text": ("SELECT avg(dept) FROM staff", r"computes; got text in 'dept'\. Count"),
     "no number": (
         "SELECT DISTINCT dept FROM staff",

@@ -216,6 +216,8 @@ class Analysis:
         if all(t.name in self.tables.columns and t.name not in self.tables.private for t in tables):
             return "public"
         scalar = isinstance(inner.expression.parent, exp.Subquery)
-        whole = scalar and not isinstance(inner.expression.parent.parent, exp.Any | exp.All | exp.In)
+        whole = scalar and not isinstance(
+            inner.expression.parent.parent, exp.Any | exp.All | exp.In
+        )
         listed = [column.role for column in self.of(inner).listed] if whole else []
         return "measure" if listed == ["measure"] else "private"

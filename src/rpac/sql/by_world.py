@@ -60,12 +60,14 @@ class ByWorld:
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """Let plain names mean the tables of one world."""
-        self.tables.connection.execute("SET schema = 'world'")
+        """Let plain names mean the tables of one world, added up in one order by one thread."""
+        run(self.tables, "SET schema = 'world'")
+        run(self.tables, "SET threads = 1")
         try:
             yield
         finally:
-            self.tables.connection.execute("SET schema = 'main'")
+            run(self.tables, "RESET threads")
+            run(self.tables, "SET schema = 'main'")
 
     def _run(self, members: Bools) -> Floats:
         """Return the (rows, measures) numbers on the rows of these units.
@@ -94,7 +96,9 @@ def _numbers_in(question: Question, groups: Groups) -> str:
     keys = [f'"__c{i}"' for i in question.keys]
     if groups.grouped:
         keys = [f'"__k{j}"' for j in range(len(groups.keys))]
-        added = [exp.alias_(key.copy(), f"__k{j}", quoted=True) for j, key in enumerate(groups.keys)]
+        added = [
+            exp.alias_(key.copy(), f"__k{j}", quoted=True) for j, key in enumerate(groups.keys)
+        ]
         inner.set("expressions", [*inner.selects, *added])
     same = [f"c.{key} IS NOT DISTINCT FROM g.k{j}" for j, key in enumerate(keys)]
     listed = [as_number(f'c."__c{m.place}"', m.kind, "") for m in question.measures]

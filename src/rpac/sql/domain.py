@@ -198,7 +198,9 @@ class Groups:
         tables, names = self.question.tables, [f"k{j}" for j in range(len(self.keys))]
         listed = ", ".join(names)
         number = f"row_number() OVER (ORDER BY {listed}) - 1" if names else "0"
-        inside = f" FROM (SELECT DISTINCT * FROM {self._every()} LIMIT {LARGEST + 1})" if names else ""
+        inside = (
+            f" FROM (SELECT DISTINCT * FROM {self._every()} LIMIT {LARGEST + 1})" if names else ""
+        )
         shown = ", ".join([*names, f"{number} AS g"])
         run(tables, f"CREATE OR REPLACE TEMP TABLE {self.table[5:]} AS SELECT {shown}{inside}")
         nodes = [self.question.tree.selects[i].unalias() for i in self.question.keys]

@@ -81,4 +81,6 @@ def as_number(column: str, kind: str, label: str) -> str:
 def bounded(values: Any) -> Floats:
     """Return a column of DuckDB as floats: NaN for NULL and for what no sum or square could hold."""
     found = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-    return np.where(np.abs(found) <= LARGEST, np.where(np.abs(found) < 1 / LARGEST, 0, found), np.nan)
+    return np.where(
+        np.abs(found) <= LARGEST, np.where(np.abs(found) < 1 / LARGEST, 0, found), np.nan
+    )

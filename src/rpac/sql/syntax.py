@@ -44,7 +44,9 @@ def column_pairs(select: Node) -> list[tuple[Node, Node]]:
     """Return the pairs of columns that WHERE or a join of a SELECT holds equal."""
     where = select.args.get("where")
     roots = [where.this] if where else []
-    roots += [join.args["on"] for _, join in joined(select) if join is not None and join.args.get("on")]
+    roots += [
+        join.args["on"] for _, join in joined(select) if join is not None and join.args.get("on")
+    ]
     parts = [part for root in roots for part in conjuncts(root) if isinstance(part, exp.EQ)]
     pairs = [(part.left, part.right) for part in parts]
     return [pair for pair in pairs if all(isinstance(side, exp.Column) for side in pair)]
