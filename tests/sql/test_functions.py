@@ -5,7 +5,7 @@ import pytest
 import rpac
 from rpac.sql.functions import AGGREGATES, check_functions
 from rpac.sql.parsing import parsed
-from tests.sql.people import database
+from tests.sql.people import database, frame
 
 DB = database()
 
@@ -50,11 +50,12 @@ def test_what_may_change_between_runs_is_refused(call):
 def test_the_others_may_be_called():
     two = {"corr", "covar_pop", "covar_samp"}
     for name in AGGREGATES:
-        inside = {"count_star": "", "count_if": "age > 3", "countif": "age > 3", "bool_and": "age > 3",
+        inside = {"count_star": "", "count_if": "age > 3", "countif": "age > 3",
+                  "bool_and": "age > 3",
                   "bool_or": "age > 3"}.get(name, "age")  # fmt: skip
         inside += ", salary" if name in two else ", 0.5" if name.startswith("quantile") else ""
         check_functions(parsed(DB, f"SELECT {name}({inside}) AS x FROM staff"))
     for items in ('max("first") AS "list"', "percentile_cont(0.5) WITHIN GROUP (ORDER BY first)"):
-        db = rpac.Database({"t": {"id": [1, 2, 3, 4], "first": [1, 2, 3, 4]}}, "id", worlds=4)
+        db = rpac.Database({"t": frame(id=[1, 2, 3, 4], first=[1, 2, 3, 4])}, "id", worlds=4)
         check_functions(parsed(db, f"SELECT {items} FROM t"))
     check_functions(parsed(DB, "SELECT avg(list_sum([age, 1])) AS random, 'now()' AS x FROM staff"))

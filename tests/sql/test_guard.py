@@ -38,8 +38,6 @@ TRIED = {
     "SELECT max(age * 2) AS n FROM staff": "MAX(TRY(staff.age * 2))",
     "SELECT count(*) AS n FROM staff WHERE age // 2 > 1 AND age > 3":
         "WHERE TRY(staff.age // 2 > 1) AND staff.age > 3",
-    "SELECT count(*) AS n FROM staff WHERE dept > 3": "WHERE TRY(staff.dept > 3)",
-    "SELECT count(*) AS n FROM staff WHERE dept = age": "WHERE TRY(staff.dept = staff.age)",
     "SELECT count(*) AS n FROM staff s JOIN visit v ON s.id = v.visitor AND s.age + 1 > v.cost":
         "ON s.id = v.visitor AND TRY(s.age + 1 > v.cost)",
     "SELECT upper(dept) AS d, count(*) AS n FROM staff GROUP BY upper(dept)":
@@ -93,7 +91,7 @@ def test_types_that_the_parser_does_not_know_are_guarded_the_more(monkeypatch):
 
 def test_joins_on_keys_stay_joins():
     plan = DB.connection.execute("EXPLAIN " + guarded(
-        "SELECT count(*) AS n FROM staff s JOIN visit v ON s.id = v.visitor WHERE s.age + 1 > v.cost"
+        "SELECT count(*) AS n FROM staff s JOIN visit v ON s.id = v.visitor WHERE age + 1 > cost"
     )).fetchall()[0][1]  # fmt: skip
-    assert "HASH_JOIN" in plan
+    assert "hash join" in plan.lower().replace("_", " ")
     assert np.isfinite(DB.query("SELECT avg(1 / (age - 30)) AS a FROM staff")(np.arange(4))).all()

@@ -5,6 +5,9 @@ import re
 
 import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -59,8 +62,8 @@ def test_what_is_no_number_is_refused_by_name_and_type(kind):
 
 
 KINDS = (
-    "BOOLEAN", "TINYINT", "UBIGINT", "HUGEINT", "DECIMAL(38,10)", "DECIMAL(18,0)", "FLOAT", "DOUBLE",
-    "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S",
+    "BOOLEAN", "TINYINT", "UBIGINT", "HUGEINT", "DECIMAL(38,10)", "DECIMAL(18,0)", "FLOAT",
+    "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S",
 )  # fmt: skip
 
 
@@ -70,7 +73,9 @@ KINDS = (
 @example(value=253402300799.9999999, kind="TIMESTAMP_NS")
 def test_every_finite_number_has_a_nearest_entry_of_every_type(value, kind):
     """After the charge nothing may fail: noise may lead anywhere."""
-    assert Measure(0, kind, 0, counts=False).typed(value) is not None
+    entry = Measure(0, kind, 0, counts=False).typed(value)
+    for make in (pd.DataFrame, pl.DataFrame, pa.table):
+        assert len(make({"x": [entry, entry]})) == 2
 
 
 def test_numbers_that_no_square_could_hold_count_as_missing():

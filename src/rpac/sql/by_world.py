@@ -72,8 +72,8 @@ class ByWorld:
     def _run(self, members: Bools) -> Floats:
         """Return the (rows, measures) numbers on the rows of these units.
 
-        A query that fails has none; nor has a key with several rows, for want of a way to choose. An
-        error in either case would tell that units make it.
+        A query that fails has none; nor has a key with several rows, for want of a way to choose.
+        An error in either case would tell that units make it.
         """
         out = np.full((len(self.groups.rows), len(self.question.measures)), np.nan)
         self.tables.enter(np.flatnonzero(members))

@@ -88,7 +88,7 @@ def show(connection: Any, name: str, columns: Mapping[str, Any]) -> None:
 def execute(
     connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]], form: str = "fetchall"
 ) -> Any:
-    """Return all rows of a statement; an error tells its kind, and names of the query, never an entry.
+    """Return all rows of a statement; an error has its kind and names of the query, no entry.
 
     Args:
         connection: Where it runs.

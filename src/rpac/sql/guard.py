@@ -6,6 +6,8 @@ windows, subqueries) fails as a whole, and then the answer of that world is NULL
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
@@ -30,10 +32,8 @@ def guard(tree: Node, tables: Tables) -> None:
     Comparisons of columns of one kind stay bare, so that joins stay what they are. Numbers that are
     added up count as NULL where they are not finite; very wide ones are added as DOUBLE.
     """
-    try:
+    with suppress(Exception):  # types that the parser does not know: more is guarded than need be
         annotate_types(tree, schema=dict(tables.columns), dialect="duckdb")
-    except Exception:  # types that the parser does not know: more is guarded than need be
-        pass
     for select in list(tree.find_all(exp.Select)):
         keys = frozenset(key.copy() for key in every_key(select) if not _plain(key))
         for part in _PARTS:

@@ -30,8 +30,8 @@ _ODD = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Window, exp.GroupingSe
 def serves(question: Question) -> bool:
     """Whether every aggregate is a COUNT, SUM, AVG, MIN or MAX over rows of one unit each.
 
-    The rows that it reads must be local (`roles`), and every private table in it read by a scope that
-    was looked at.
+    The rows that it reads must be local (`roles`), and every private table in it read by a scope
+    that was looked at.
     """
     tree, analysis = question.tree, question.analysis
     if not isinstance(tree, exp.Select) or tree.find(*_ODD) or tree.args.get("distinct"):
