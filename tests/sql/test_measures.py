@@ -4,10 +4,16 @@ import datetime
 import re
 
 import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import rpac
-from rpac.sql.measures import Measure, as_number, whole_type
+from rpac.sql.measures import Measure, as_number, bounded, whole_type
 from tests.sql.people import as_float
 
 ENTRIES = {
@@ -53,3 +59,27 @@ def test_what_is_no_number_is_refused_by_name_and_type(kind):
     message = f"Expected numbers or dates in 'pay'; got {kind}. Count it"
     with pytest.raises(rpac.InputError, match=re.escape(message)):
         as_number("x", kind, "pay")
+
+
+KINDS = (
+    "BOOLEAN", "TINYINT", "UBIGINT", "HUGEINT", "DECIMAL(38,10)", "DECIMAL(18,0)", "FLOAT",
+    "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S",
+)  # fmt: skip
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False), kind=st.sampled_from(KINDS))
+@example(value=1e300, kind="DATE")
+@example(value=-1e300, kind="TIMESTAMP")
+@example(value=253402300799.9999999, kind="TIMESTAMP_NS")
+def test_every_finite_number_has_a_nearest_entry_of_every_type(value, kind):
+    """After the charge nothing may fail: noise may lead anywhere."""
+    entry = Measure(0, kind, 0, counts=False).typed(value)
+    for make in (pd.DataFrame, pl.DataFrame, pa.table):
+        assert len(make({"x": [entry, entry]})) == 2
+
+
+def test_numbers_that_no_square_could_hold_count_as_missing():
+    found = bounded(
+        np.ma.array([1.0, np.inf, -np.inf, np.nan, 1e101, 1e-200, 5.0], mask=[0] * 6 + [1])
+    )
+    assert np.array_equal(found, [1.0, np.nan, np.nan, np.nan, np.nan, 0.0, np.nan], equal_nan=True)

@@ -170,7 +170,10 @@ def test_groups_without_their_key_are_rows_without_a_name():
 def test_what_fails_on_some_rows_is_null_there_before_anything_is_added():
     table = frame(id=[1, 2, 3, 4], x=["1", "2", "no", "4"], y=[1.0, np.inf, np.nan, 5.0])
     db = rpac.Database({"t": table}, "id", worlds=6)
-    sql = "SELECT sum(CAST(x AS INTEGER)) AS s, avg(y) AS a, CAST(count(*) * 99 AS TINYINT) AS c FROM t"
+    sql = (
+        "SELECT sum(CAST(x AS INTEGER)) AS s, avg(y) AS a, CAST(count(*) * 99 AS TINYINT) AS c "
+        "FROM t"
+    )
     runs = OnePass(read(db, sql + " WHERE 10 // (CAST(x AS INTEGER) - 4) < 0"))
     assert np.array_equal(runs.study()[1][-1], [[3.0, 1.0, np.nan]], equal_nan=True)
     assert np.array_equal(
@@ -180,7 +183,10 @@ def test_what_fails_on_some_rows_is_null_there_before_anything_is_added():
 
 def test_a_subquery_that_fails_leaves_a_world_without_an_answer():
     db = database(worlds=16)
-    sql = "SELECT avg(age) AS a, max(age) // (SELECT max(length(label)) - 5 FROM codes) AS f FROM staff"
+    sql = (
+        "SELECT avg(age) AS a, max(age) // (SELECT max(length(label)) - 5 FROM codes) AS f "
+        "FROM staff"
+    )
     assert np.isnan(OnePass(read(db, sql)).study()[1]).all()
 
 

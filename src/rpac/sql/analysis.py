@@ -198,8 +198,8 @@ class Analysis:
         """Return the role of an expression: the worst of its columns and of its subqueries'.
 
         Public are those alone whose entries can be listed without a private row (`domain`): a
-        subquery that reads one is a measure if it is the entry of an aggregate, and else private, for
-        whether it has rows is a fact of units too.
+        subquery that reads one is a measure if it is the entry of an aggregate, and else private,
+        for whether it has rows is a fact of units too.
         """
         if own_nodes(node, *_BEYOND):
             return "private"
@@ -215,9 +215,8 @@ class Analysis:
         tables = list(inner.expression.find_all(exp.Table))
         if all(t.name in self.tables.columns and t.name not in self.tables.private for t in tables):
             return "public"
-        scalar = isinstance(inner.expression.parent, exp.Subquery)
-        whole = scalar and not isinstance(
-            inner.expression.parent.parent, exp.Any | exp.All | exp.In
-        )
+        around: Node = inner.expression.parent
+        every = (exp.Any, exp.All, exp.In)
+        whole = isinstance(around, exp.Subquery) and not isinstance(around.parent, every)
         listed = [column.role for column in self.of(inner).listed] if whole else []
         return "measure" if listed == ["measure"] else "private"

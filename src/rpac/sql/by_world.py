@@ -60,18 +60,20 @@ class ByWorld:
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """Let plain names mean the tables of one world."""
-        self.tables.connection.execute("SET schema = 'world'")
+        """Let plain names mean the tables of one world, added up in one order by one thread."""
+        run(self.tables, "SET schema = 'world'")
+        run(self.tables, "SET threads = 1")
         try:
             yield
         finally:
-            self.tables.connection.execute("SET schema = 'main'")
+            run(self.tables, "RESET threads")
+            run(self.tables, "SET schema = 'main'")
 
     def _run(self, members: Bools) -> Floats:
         """Return the (rows, measures) numbers on the rows of these units.
 
-        A query that fails has none; nor has a key with several rows, for want of a way to choose. An
-        error in either case would tell that units make it.
+        A query that fails has none; nor has a key with several rows, for want of a way to choose.
+        An error in either case would tell that units make it.
         """
         out = np.full((len(self.groups.rows), len(self.question.measures)), np.nan)
         self.tables.enter(np.flatnonzero(members))

@@ -9,8 +9,8 @@ public expressions (rule 9 in `analysis`) over
     conditions (WHERE, inner joins) over such columns and constants alone, which cut them down;
     NULL, where an outer join, ROLLUP or CUBE may put one.
 
-Every row that some world has is among them, by induction over scopes: `listed` returns a superset of
-what its expressions are in any row of the scope. A row that a world lacks counts there like a group
+Every row that some world has is among them, by induction over scopes: `listed` returns a superset
+of what its expressions are in any row of the scope. A row that a world lacks counts there like a group
 without anybody.
 """
 
@@ -133,9 +133,9 @@ class _Sources:
         return found
 
     def _apart(self, name: str) -> bool:
-        source = self.scope.sources[name]
-        table = isinstance(source, exp.Table)
-        return self.torn or (table and source.name in self.analysis.tables.private)
+        source: Node = self.scope.sources[name]
+        private = self.analysis.tables.private
+        return self.torn or (isinstance(source, exp.Table) and source.name in private)
 
     def relation(self, name: str, group: set[Atom]) -> str:
         """Return SQL for the part of a source that a group of atoms needs, under its own name."""
@@ -168,7 +168,7 @@ def listed_places(
     """Return SQL for all that the columns in these places are together, of a SELECT or a union."""
     if isinstance(scope.expression, exp.Select):
         nodes = [scope.expression.selects[i].unalias() for i in places]
-        return f"SELECT DISTINCT * FROM ({listed(analysis, scope, list(zip(names, nodes, strict=True)))})"
+        return listed(analysis, scope, list(zip(names, nodes, strict=True)))
     parts = [listed_places(analysis, part, places, names) for part in scope.set_operation_scopes]
     return " UNION ".join(f"({part})" for part in parts)
 
@@ -177,7 +177,7 @@ class Groups:
     """The rows of one question's answer, numbered, in a table of their own.
 
     Attributes:
-        keys: Expressions that tell rows apart: what the query groups by, or else its public columns.
+        keys: Expressions that tell rows apart: what it groups by, or else its public columns.
         table: Name of the table, with columns k0, k1, ... for the keys and g for the number.
     """
 

@@ -76,10 +76,19 @@ def kind_of(data: Any) -> str:
     return module if module in _FRAMES else "rows"
 
 
+def show(connection: Any, name: str, columns: Mapping[str, Any]) -> None:
+    """Let arrays be read as a table of this name, until it is unregistered."""
+    try:
+        connection.register(name, dict(columns))
+    except duckdb.Error as error:  # a database that an earlier query broke
+        kind, move = f"a {type(error).__name__}", "Load the tables anew."
+        raise refuse("a database that answers", kind, move, MechanismError) from None
+
+
 def execute(
     connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]], form: str = "fetchall"
 ) -> Any:
-    """Return all rows of a statement; an error tells its kind, and names of the query, never an entry.
+    """Return all rows of a statement; an error has its kind and names of the query, no entry.
 
     Args:
         connection: Where it runs.

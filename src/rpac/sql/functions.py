@@ -1,7 +1,7 @@
 """Functions that a question may call: aggregates of a known degree, and nothing that may change.
 
-What DuckDB calls an aggregate comes from its own catalogue, so that one that the parser does not know
-as such (`list`, `regr_slope`) is seen as well; so does what may answer otherwise on a second run.
+What DuckDB calls an aggregate comes from its own catalogue, so that one that the parser does not
+know as such (`list`, `regr_slope`) is seen as well; so does what may change between runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 
 import duckdb
 import sqlglot
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
 from rpac._base.checks import refuse
 from rpac.sql.syntax import Node, snippet

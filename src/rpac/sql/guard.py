@@ -6,6 +6,8 @@ windows, subqueries) fails as a whole, and then the answer of that world is NULL
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
@@ -30,19 +32,17 @@ def guard(tree: Node, tables: Tables) -> None:
     Comparisons of columns of one kind stay bare, so that joins stay what they are. Numbers that are
     added up count as NULL where they are not finite; very wide ones are added as DOUBLE.
     """
-    try:
+    with suppress(Exception):  # types that the parser does not know: more is guarded than need be
         annotate_types(tree, schema=dict(tables.columns), dialect="duckdb")
-    except Exception:  # types that the parser does not know: more is guarded than need be
-        pass
     for select in list(tree.find_all(exp.Select)):
-        keys = {key.sql() for key in every_key(select)}
+        keys = frozenset(key.copy() for key in every_key(select) if not _plain(key))
         for part in _PARTS:
             _inside(select, part, keys)
     for node in list(tree.find_all(*_ADDED)):
         _finite(node)
 
 
-def _inside(node: Node, part: str, keys: set[str]) -> None:
+def _inside(node: Node, part: str, keys: frozenset[Node]) -> None:
     """Guard the parts of a node that one of its arguments holds."""
     found = node.args.get(part)
     if isinstance(found, list):
@@ -52,23 +52,22 @@ def _inside(node: Node, part: str, keys: set[str]) -> None:
         node.set(part, _guarded(found, keys))
 
 
-def _guarded(node: Node, keys: set[str]) -> Node:
+def _guarded(node: Node, keys: frozenset[Node]) -> Node:
     if _plain(node) or isinstance(node, exp.Query | exp.Try | exp.TableAlias | exp.Table):
         return node
-    if node.sql() in keys:
+    if node in keys:
         return exp.Try(this=node.copy())
-    holds = any(part is not node and part.sql() in keys for part in node.walk()) if keys else False
-    if isinstance(node, exp.Condition | exp.Func) and not isinstance(node, exp.And | exp.Distinct):
-        if not node.find(*_WHOLE):
-            inner = node.copy()
-            if holds:
-                _children(inner, keys)
-            return exp.Try(this=inner)
-    _children(node, keys)
-    return node
+    term = isinstance(node, exp.Condition) and not isinstance(node, exp.And | exp.Distinct | exp.If)
+    if not term or node.find(*_WHOLE):
+        _children(node, keys)
+        return node
+    inner = node.copy()
+    if any(part in keys for part in inner.walk()):  # what is grouped by stays a part of its own
+        _children(inner, keys)
+    return exp.Try(this=inner)
 
 
-def _children(node: Node, keys: set[str]) -> None:
+def _children(node: Node, keys: frozenset[Node]) -> None:
     for part in list(node.args):
         if part not in ("to", "alias", "kind", "spec"):
             _inside(node, part, keys)
@@ -78,7 +77,7 @@ def _plain(node: Node) -> bool:
     """Whether an expression cannot fail on any row."""
     if isinstance(node, _LEAVES) or not node.find(exp.Column, *_WHOLE):
         return not node.find(*_WHOLE)
-    parts = [part for part in node.iter_expressions()]
+    parts = list(node.iter_expressions())
     if isinstance(node, _LOGIC):
         return all(map(_plain, parts))
     return isinstance(node, _COMPARE) and all(map(_plain, parts)) and _comparable(parts)
@@ -107,7 +106,7 @@ def _finite(node: Node) -> None:
     inner = node.this.expressions[0] if distinct else node.this
     if inner is None or _exact(inner):
         return
-    number = exp.Try(this=exp.cast(inner.copy(), "DOUBLE"))
+    number = exp.TryCast(this=inner.copy(), to=exp.DataType.build("DOUBLE"))
     finite = exp.Anonymous(this="isfinite", expressions=[number])
     shown = number.copy() if _wide(inner) else inner.copy()
     inner.replace(exp.Case().when(finite, shown))
@@ -116,9 +115,8 @@ def _finite(node: Node) -> None:
 def _exact(node: Node) -> bool:
     """Whether a term is a whole or decimal number that cannot overflow a sum of such terms."""
     kinds = (*_EXACT, *_LEAVES, *_LOGIC, *_COMPARE, exp.Try)
-    columns = [c for c in node.find_all(exp.Column)]
     floats = exp.DataType.FLOAT_TYPES
-    known = all(_kind(c) is not None and c.type.this not in floats for c in columns)
+    known = all(_kind(c) and c.type.this not in floats for c in node.find_all(exp.Column))
     return known and all(isinstance(part, kinds) for part in node.walk()) and not _wide(node)
 
 

@@ -19,6 +19,8 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _FIRST = (datetime.datetime.min - _EPOCH).total_seconds()
 _LAST = (datetime.datetime(9999, 12, 31) - _EPOCH).total_seconds()
 """Seconds that a date may be of the epoch: noise may lead further, and is cut off there."""
+_FAR = float(2**63 - 1024)
+"""Whole numbers beyond it fit in no column of a frame, and are cut off there."""
 LARGEST = 1e100
 """What is larger counts as NULL: squares of answers, and sums of these, must be numbers."""
 
@@ -48,7 +50,7 @@ class Measure:
         if self.kind == "BOOLEAN":
             return value > 0.5
         if whole_type(self.kind):
-            return round(value)
+            return round(min(max(value, -_FAR), _FAR))
         if _TIME.match(self.kind):
             moment = _EPOCH + datetime.timedelta(seconds=min(max(value, _FIRST), _LAST))
             return moment.date() if self.kind == "DATE" else moment
@@ -79,7 +81,7 @@ def as_number(column: str, kind: str, label: str) -> str:
 
 
 def bounded(values: Any) -> Floats:
-    """Return a column of DuckDB as floats: NaN for NULL and for what no sum or square could hold."""
+    """Return a column of DuckDB as floats: NaN for NULL and for what no square could hold."""
     found = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     return np.where(
         np.abs(found) <= LARGEST, np.where(np.abs(found) < 1 / LARGEST, 0, found), np.nan

@@ -13,6 +13,7 @@ from sqlglot import exp
 from rpac._base.types import Bools, Floats, Ints
 from rpac.errors import MechanismError
 from rpac.sql.domain import Groups
+from rpac.sql.engine import show
 from rpac.sql.measures import as_number, bounded, whole_type
 from rpac.sql.question import Question
 from rpac.sql.syntax import Node, group_keys, own_aggregates, snippet
@@ -31,8 +32,8 @@ _ODD = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Window, exp.GroupingSe
 def serves(question: Question) -> bool:
     """Whether every aggregate is a COUNT, SUM, AVG, MIN or MAX over rows of one unit each.
 
-    The rows that it reads must be local (`roles`), and every private table in it read by a scope that
-    was looked at.
+    The rows that it reads must be local (`roles`), and every private table in it read by a scope
+    that was looked at.
     """
     tree, analysis = question.tree, question.analysis
     if not isinstance(tree, exp.Select) or tree.find(*_ODD) or tree.args.get("distinct"):
@@ -173,7 +174,7 @@ class OnePass:
         """Compute the measures of m worlds; a world on which one fails has none."""
         size = self._cells.size
         out = np.full((m, size, len(self.question.measures)), np.nan)
-        self.tables.connection.register("__sums", table)
+        show(self.tables.connection, "__sums", table)
         try:
             measures = run(self.tables, self._projection, "fetchnumpy")
         except MechanismError:

@@ -17,7 +17,6 @@ from rpac.sql.tables import Tables
 from rpac.worlds.flatten import Form
 from rpac.worlds.source import Source
 
-
 _WHOLE = 2.0**53
 """Whole numbers beyond it are not all floats, and are cut off there."""
 

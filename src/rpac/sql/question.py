@@ -186,7 +186,7 @@ def _refuse_groups(analysis: Analysis, tree: Node, declared: list[Node]) -> None
 
 def _refuse_alike(analysis: Analysis, keys: list[int]) -> None:
     """Refuse rows that keys cannot tell apart, whatever the data: those of a world must line up."""
-    root, tree = analysis.root, analysis.root.expression
+    tree: Node = analysis.root.expression
     if not isinstance(tree, exp.Select):
         alike = not keys
     elif has_sets(tree):
@@ -196,7 +196,7 @@ def _refuse_alike(analysis: Analysis, keys: list[int]) -> None:
         free = not group_keys(tree) and not is_one_row(tree)
         alike = free and any(not _told(analysis, name, keys) for name in source_names(tree))
     if alike:
-        names = [root.expression.selects[i].alias_or_name for i in keys]
+        names = [tree.selects[i].alias_or_name for i in keys]
         raise refuse(
             "keys that tell the rows of an answer apart",
             f"several rows with equal {names}" if names else "several rows and no key",
@@ -207,10 +207,11 @@ def _refuse_alike(analysis: Analysis, keys: list[int]) -> None:
 def _told(analysis: Analysis, name: str, keys: list[int]) -> bool:
     """Whether the rows of a source in an ungrouped SELECT are told apart by what is shown.
 
-    Those of a table are taken to be if any of its columns is shown or held equal to another; those of
-    groups if all their keys are. A source of one row needs neither.
+    Those of a table are taken to be if any of its columns is shown or held equal to another;
+    those of groups if all their keys are. A source of one row needs neither.
     """
-    tree, source = analysis.root.expression, analysis.root.sources.get(name)
+    tree: Node = analysis.root.expression
+    source = analysis.root.sources.get(name)
     shown = [tree.selects[i].unalias() for i in keys]
     columns = {(c.table, c.name) for node in shown for c in node.find_all(exp.Column)}
     columns |= {(c.table, c.name) for pair in column_pairs(tree) for c in pair}

@@ -7,7 +7,8 @@ unit. The *pool* is all rows, a *world* the public rows and those of the units t
     private (a scope)   It reads a private table, itself or in a subquery.
     owned   (a scope)   Each of its rows belongs to one unit.
     local   (a scope)   It is owned, and each row depends on rows of its unit and public rows alone.
-    public  (a column)  Made of constants, columns of public tables and columns declared public.
+    public  (a column)  Made of constants, columns of public tables and columns declared public,
+                        row by row: of no aggregate, and no subquery that reads a private table.
     measure (a column)  A number over rows of several units: what noise is for.
     private (a column)  Everything else: it says something of single units.
     entity  (a column)  The key that it equals; whoever knows its entry knows the row's unit.
@@ -15,8 +16,9 @@ unit. The *pool* is all rows, a *world* the public rows and those of the units t
 
 Invariant.
 
-    A. A column called public never carries an entry of a private row, unless the owner declared
-       its column public. (That a row is there, and how many are, is no entry.)
+    A. No private row can influence what a column called public is, nor which rows an answer has,
+       but for what the owner declared: the entries of columns declared public, each column apart.
+       The rows of an answer are listed from public things alone (`domain`).
     B. The rows of a local scope in a world are its rows in the pool whose unit is in the world. So
        a query is served in one pass only if its aggregates are over rows of exactly one unit each,
        and an aggregate over a world is put together from what each of its units adds.

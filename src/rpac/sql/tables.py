@@ -11,7 +11,7 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.hashing import digest
 from rpac._base.types import Ints
-from rpac.sql.engine import connect, execute, kind_of, load, quoted
+from rpac.sql.engine import connect, execute, kind_of, load, quoted, show
 from rpac.worlds.source import Pool, Subsets
 
 UNIT = "__unit"
@@ -64,7 +64,7 @@ class Tables:
 
     def enter(self, members: Ints) -> None:
         """Let the schema `world` show the rows of these units only."""
-        self.connection.register("__now", {"u": np.ascontiguousarray(members)})
+        show(self.connection, "__now", {"u": np.ascontiguousarray(members)})
         self.connection.execute("CREATE OR REPLACE TABLE world.__members AS SELECT u FROM __now")
         self.connection.unregister("__now")
 
