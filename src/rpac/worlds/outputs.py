@@ -13,7 +13,7 @@ import numpy as np
 from rpac._base.checks import array, probabilities, refuse
 from rpac._base.entropy import entropy
 from rpac._base.frozen import Frozen
-from rpac._base.hashing import digest, keyed, process_key
+from rpac._base.hashing import digest
 from rpac._base.sealed import Sealed
 from rpac._base.types import Bools, Floats, Ints, Json
 from rpac.worlds.flatten import Form
@@ -47,7 +47,7 @@ class Outputs(Sealed, Frozen):
     """The outputs of a mechanism on m worlds, with the prior on those worlds.
 
     Integer arrays are counts (their lattice has step 1); text, or `kind="category"`, are labels;
-    everything else is real. Its printed face shows shape and hash, never a row. It is complete
+    everything else is real. Its printed face shows the shape, never a row or a hash. It is complete
     when it is made, and stays as it was made.
 
     Args:
@@ -68,7 +68,7 @@ class Outputs(Sealed, Frozen):
         members: Who is in which world, for half-samples, as packed bits; else None.
 
     >>> Outputs([[0.0], [1.0]])
-    Outputs(worlds=2, dim=1, kind='real', exact=True, fingerprint='...')
+    Outputs(worlds=2, dim=1, kind='real', exact=True)
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class Outputs(Sealed, Frozen):
     def __repr__(self) -> str:
         return (
             f"Outputs(worlds={len(self.values)}, dim={self.dim}, kind={self.kind!r}, "
-            f"exact={self.exact}, fingerprint={keyed(process_key(), self.digest)[:12]!r})"
+            f"exact={self.exact})"
         )
 
     def _repr_html_(self) -> str:
