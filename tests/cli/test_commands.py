@@ -40,7 +40,15 @@ def test_a_plan_tells_price_errors_and_what_remains(staff):
     assert found.text.endswith("No ledger: spending is not recorded; pass --ledger")
     ladder = re.findall(r"^ +([\d.]+) +[\d.]+$", found.text.split("budget  noise in")[1], re.M)
     assert tuple(map(float, ladder)) == wording.LADDER
-    assert set(found.body) == {"nats", "meaning", "numbers", "curve", "chosen", "remaining"}
+    assert set(found.body) == {
+        "nats",
+        "membership",
+        "meaning",
+        "numbers",
+        "curve",
+        "chosen",
+        "remaining",
+    }
     assert found.body["remaining"] is None
     assert json.loads(publish(found.body)) == json.loads(json.dumps(found.body))
 

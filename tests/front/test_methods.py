@@ -90,3 +90,14 @@ def test_thousands_of_outputs_and_units_have_no_figure(monkeypatch):
     monkeypatch.setattr("rpac.front.methods.worst_unit", lambda *a: None)
     with pytest.raises(rpac.InputError, match="Expected outputs with a membership figure; got 16"):
         rpac.calibrate(outputs, rpac.SuccessRate(0.6))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_found_for_a_success_rate_is_certified(seed):
+    """Few worlds and high rates, where every bound without draws lies above 1."""
+    rng = np.random.default_rng(seed)
+    data = rng.lognormal(size=(int(rng.integers(70, 300)), 1 + seed % 3))
+    outputs = rpac.simulate(rpac.Subsets(data, worlds=16), lambda x: x.mean(axis=0))
+    budget = rpac.SuccessRate(rng.uniform(0.7, 0.9))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, budget))
+    assert rpac.certify(outputs, law, budget=budget, draws=1_000).worst_unit_success <= budget.rate

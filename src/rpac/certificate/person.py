@@ -154,13 +154,16 @@ class People:
         return self.members.sums(self.rows, units).T
 
     def limits(self, bound: GramBound, error: float = 0.0) -> Floats:
-        """Return upper bounds on the success on all units, (units,), by blocks of them."""
+        """Return upper bounds on the success on all units, (units,), by blocks of them.
+
+        They may lie above 1: even then they tell who is exposed most.
+        """
         rows, whole = self.rows @ bound.vectors, self.weights @ bound.vectors
         parts = [
             bound.of(2.0 * self.members.sums(rows, block) - whole)
             for block in self.members.blocks()
         ]
-        return _success(np.concatenate(parts) + error)
+        return np.asarray(0.5 + 0.5 * (np.concatenate(parts) + error))
 
     def kernels(self, law: GridNoise) -> AxisKernels:
         """Return the laws of Y given each code, for one axis."""

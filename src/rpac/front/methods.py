@@ -54,7 +54,8 @@ METHODS: Mapping[str, Calibrator] = {
 
 _COARSE = 64
 """Steps to a deviation of the grid on which one axis is searched."""
-_RANKED = 64
+_RANKED = 256
+"""Units, those with the largest bounds, on which several axes are searched."""
 _STEPS = 200
 _LEAST = -30.0
 """Log of the least share of Auto-PAC's power that is looked at."""
@@ -199,5 +200,5 @@ def _seeded_success(outputs: Outputs, noise: GaussianNoise) -> float:
     units = np.argsort(-drawn_limits(people, law), kind="stable")[:_RANKED]
     right = judge.right(people, units)
     means, errors = right.mean(axis=0), right.std(axis=0) / np.sqrt(DRAWS)
-    goal = float(np.log(8 * _RANKED / DELTA))
+    goal = float(np.log(512 / DELTA))  # of the first places in a certificate's order
     return float((means + errors * (np.sqrt(2 * goal) + 3 * np.sqrt(2))).max())
