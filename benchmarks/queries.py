@@ -1,7 +1,8 @@
 """Random queries on two databases that differ in one person's values: only numbers may differ.
 
 `python -m benchmarks.queries 10000` asks that many, and prints what differed; nothing should. Names
-(labels, keys, their order), shape (columns, types) and outcome (answered, or a refusal's text) are compared. The person's values in the second database are missing, extreme, or made to fail.
+(labels, keys, their order), shape (columns, types) and outcome (answered, or a refusal's text) are
+compared. The person's values in the second database are missing, extreme, or made to fail.
 """
 
 import datetime
@@ -55,7 +56,8 @@ def rows(seed):
     ]  # fmt: skip
     visits = [
         {"who": i % PEOPLE, "place": 1 + int(rng.integers(0, 4)),
-         "cost": float(rng.integers(0, 90)), "code": "abc"[i % 3], "day": datetime.date(2021, 1 + i % 6, 1 + i % 28)}
+         "cost": float(rng.integers(0, 90)), "code": "abc"[i % 3],
+         "day": datetime.date(2021, 1 + i % 6, 1 + i % 28)}
         for i in range(VISITS)
     ]  # fmt: skip
     return people, visits
@@ -136,7 +138,8 @@ class Writer:
         if self.chance(0.7):
             return self.one(
                 "p.town", "v.code", "p.job", "upper(p.town)", "p.town || v.code", "l.name",
-                "CASE WHEN p.town < 'f' THEN 'low' ELSE 'high' END", "'all'", "c.worth", "l.zone", "l.rank",
+                "CASE WHEN p.town < 'f' THEN 'low' ELSE 'high' END", "'all'", "c.worth",
+                "l.zone", "l.rank",
                 "CAST(v.code AS INTEGER)", "coalesce(l.zone, '-')", "p.town = 'elm'",
                 "(SELECT min(code) FROM codes)", "10 // (l.rank - 2)", "l.rank + c.worth",
             )  # fmt: skip

@@ -1,13 +1,14 @@
 """The embedded DuckDB: what it loads, and what its errors do not say."""
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import rpac
-from rpac.sql.engine import connect, execute, kind_of, load, quoted
+from rpac.sql.engine import connect, execute, kind_of, load, quoted, show
 from tests.sql.people import frame
 
 
@@ -91,3 +92,11 @@ def test_errors_of_names_and_types_are_told_and_errors_of_entries_are_not(con):
     assert "secret" not in str(e.value)
     assert execute(con, "SELECT x FROM pool.t", COLUMNS) == [(1,)]
     assert execute(con, "SELECT x FROM pool.t", COLUMNS, "fetchnumpy")["x"].tolist() == [1]
+
+
+def test_a_database_that_broke_says_so_in_the_one_way(con):
+    con.close()
+    with pytest.raises(
+        rpac.MechanismError, match="a database that answers; got a Connection.* anew"
+    ):
+        show(con, "x", {"u": np.arange(3)})

@@ -95,3 +95,9 @@ def test_joins_on_keys_stay_joins():
     )).fetchall()[0][1]  # fmt: skip
     assert "hash join" in plan.lower().replace("_", " ")
     assert np.isfinite(DB.query("SELECT avg(1 / (age - 30)) AS a FROM staff")(np.arange(4))).all()
+
+
+def test_columns_of_different_kinds_are_compared_inside_try():
+    sql = "SELECT count(*) AS n FROM staff WHERE {}"
+    assert "WHERE TRY(staff.dept = staff.age)" in guarded(sql.format("dept = age"))
+    assert "WHERE TRY(staff.dept > 3)" in guarded(sql.format("dept > 3"))

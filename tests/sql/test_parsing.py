@@ -129,3 +129,12 @@ def test_no_entry_becomes_the_name_of_a_column(sql):
     with pytest.raises(rpac.InputError) as caught:
         db.query(sql)
     assert not any(part in str(caught.value) for name in people for part in name.split("-"))
+
+
+def test_a_name_of_a_table_means_that_table_everywhere():
+    with pytest.raises(
+        rpac.InputError, match="names in WITH that no table has; got 'codes'. Choose"
+    ):
+        parsed(
+            database(), "WITH codes AS (SELECT age AS code FROM staff) SELECT count(*) FROM codes"
+        )

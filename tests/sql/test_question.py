@@ -106,3 +106,43 @@ def test_a_key_that_nothing_has_is_named_beside_the_private_column():
     db = database(public=("codes",), keys={"dpt": ["ops"]})
     with pytest.raises(rpac.InputError, match="No column is named 'dpt', as in `keys`"):
         read(db, "SELECT dept, avg(age) FROM staff GROUP BY dept")
+
+
+ALIKE = {
+    "SELECT count(*) AS n FROM staff UNION ALL SELECT count(*) FROM visit":
+        "several rows and no key",
+    "SELECT c.label, (SELECT avg(age) FROM staff) AS a FROM codes c, codes d":
+        r"several rows with equal \['label'\]",
+    "SELECT dept, n FROM (SELECT dept, age, count(*) AS n FROM staff GROUP BY dept, age)":
+        r"several rows with equal \['dept'\]",
+    "SELECT label, a FROM codes, (SELECT avg(age) OVER () AS a FROM staff)":
+        r"several rows with equal \['label'\]",
+    "SELECT label, avg(age) OVER () AS a FROM codes, staff": r"several rows with equal \['label'\]",
+    "SELECT avg(age) AS a FROM staff GROUP BY ROLLUP (dept)": "several rows and no key",
+    "SELECT DISTINCT label, a FROM codes, (SELECT DISTINCT age AS x, 1 AS y FROM staff) AS t, "
+    "(SELECT avg(age) AS a FROM staff) AS u": r"several rows with equal \['label'\]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", ALIKE)
+def test_rows_that_keys_cannot_tell_apart_are_refused_by_shape(sql):
+    with pytest.raises(rpac.InputError, match=f"rows of an answer apart; got {ALIKE[sql]}. Select"):
+        read(database(), sql)
+
+
+def test_rows_that_keys_tell_apart_are_taken():
+    for sql in (
+        "SELECT dept, n FROM (SELECT dept, count(*) AS n FROM staff GROUP BY dept)",
+        "SELECT label, n FROM codes JOIN (SELECT dept, count(*) AS n FROM staff GROUP BY dept) "
+        "AS s ON codes.label = s.dept",
+        "SELECT t, n FROM (SELECT 'a' AS t, count(*) AS n FROM staff UNION ALL "
+        "SELECT 'b', count(*) FROM visit) AS u",
+        "SELECT label, a FROM (SELECT label FROM codes) AS c, (SELECT avg(age) AS a FROM staff)",
+    ):
+        assert read(database(), sql).keys == [0]
+
+
+def test_groups_that_are_not_shown_are_public_too():
+    with pytest.raises(rpac.InputError, match="groups in 'staff.age' that are public or declared"):
+        read(database(), "SELECT count(*) AS n FROM staff GROUP BY age")
+    assert read(database(), "SELECT count(*) AS n FROM staff GROUP BY dept").keys == []

@@ -10,8 +10,8 @@ public expressions (rule 9 in `analysis`) over
     NULL, where an outer join, ROLLUP or CUBE may put one.
 
 Every row that some world has is among them, by induction over scopes: `listed` returns a superset
-of what its expressions are in any row of the scope. A row that a world lacks counts there like a group
-without anybody.
+of what its expressions are in any row of the scope. A row that a world lacks counts there like a
+group without anybody.
 """
 
 from __future__ import annotations

@@ -15,10 +15,8 @@ from rpac._base.types import Floats
 _WHOLE = re.compile(r"^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BOOLEAN)$")
 _REAL = re.compile(r"^(FLOAT|DOUBLE|DECIMAL\((\d+),(\d+)\))$")
 _TIME = re.compile(r"^(DATE|TIMESTAMP.*)$")
-_EPOCH = datetime.datetime(1970, 1, 1)
-_FIRST = (datetime.datetime.min - _EPOCH).total_seconds()
-_LAST = (datetime.datetime(9999, 12, 31) - _EPOCH).total_seconds()
-"""Seconds that a date may be of the epoch: noise may lead further, and is cut off there."""
+_FIRST, _LAST = -62_135_596_800.0, 253_402_214_400.0
+"""The years 1 and 9999 in seconds of the epoch: noise may lead further, and is cut off there."""
 _FAR = float(2**63 - 1024)
 """Whole numbers beyond it fit in no column of a frame, and are cut off there."""
 LARGEST = 1e100
@@ -52,7 +50,8 @@ class Measure:
         if whole_type(self.kind):
             return round(min(max(value, -_FAR), _FAR))
         if _TIME.match(self.kind):
-            moment = _EPOCH + datetime.timedelta(seconds=min(max(value, _FIRST), _LAST))
+            inside = datetime.timedelta(seconds=min(max(value, _FIRST), _LAST))
+            moment = datetime.datetime(1970, 1, 1) + inside
             return moment.date() if self.kind == "DATE" else moment
         found = _REAL.match(self.kind)
         return round(value, int(found[3])) if found and found[3] else float(value)
