@@ -13,9 +13,9 @@ from tests.sql.people import STAFF, database, frame, run_on, tables_of
 
 
 def staff_of(**changes):
-    """Return people of whom the last has some other values."""
+    """Return people of whom the last, alone in law at s, has some other values."""
     table = {
-        "id": range(12), "dept": ["ops", "lab", "law"] * 4, "site": ["n", "s"] * 6,
+        "id": range(12), "dept": ["ops", "lab", "law"] * 4, "site": list("nsnsnn" "nsnsns"),
         "salary": [1000.0 * i for i in range(12)], "age": list(range(30, 42)), "note": ["1"] * 12,
     }  # fmt: skip
     found = pd.DataFrame(table)
