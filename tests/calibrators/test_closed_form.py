@@ -225,7 +225,7 @@ def test_algorithm_1_adds_to_the_eigenvalues_or_ignores_them():
             r"numeric outputs; got Outputs\(worlds=2, dim=1, kind='label'.*\"equilibrium",
         ),
         (
-            lambda: rpac.calibrate(rpac.Outputs([[1.0, 2.0]] * 3), 0.1),
+            lambda: principal(rpac.Outputs([[1.0, 2.0]] * 3)),
             "outputs that differ between worlds; got the same output in all 3. Publish it",
         ),
         (

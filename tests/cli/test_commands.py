@@ -263,7 +263,7 @@ def test_a_number_on_which_all_worlds_agree_is_named_so(staff):
     words = ("release", staff / "staff.csv", "--unit", "id", "--worlds", "8", "--public", "dept",
              "--method", "auto-pac", "--budget", "0.01", "--out", staff / "r.json")  # fmt: skip
     code, out, _ = call(*words, "--sql", sql, "--report", staff / "r.html")
-    assert (code, out.count("1  *"), "* a fact of the pool: not protected" in out) == (0, 2, True)
+    assert (code, out.count("1  *"), "* the same in every world, so facts" in out) == (0, 2, True)
     body = json.loads((staff / "r.json").read_text())
     assert [row["sick"] for row in body["answer"]] == [{"value": 1, "fact": FACT}] * 2
     assert "noise" in body["answer"][0]["pay"]
@@ -274,7 +274,7 @@ def test_a_number_on_which_all_worlds_agree_is_named_so(staff):
     text = (staff / "staff.csv").read_text().replace("\n", ",1\n").replace("pay,1", "pay,sick", 1)
     (staff / "staff.csv").write_text(text)
     code, out, _ = call(*words, "--statistic", "mean(sick)")  # alone: released, and named so
-    assert (code, "* a fact of the pool: not protected" in out) == (0, True)
+    assert (code, "* the same in every world, so facts" in out) == (0, True)
     assert 'promise "person" protects them' in out
     assert json.loads((staff / "r.json").read_text())["answer"] == [
         {"answer": {"value": 1.0, "fact": FACT}}]  # fmt: skip
@@ -411,7 +411,7 @@ def test_compare_puts_methods_and_budgets_side_by_side(staff):
         ("--methods", "auto-pac,magic", "Expected known --methods; got 'magic'. Known: auto-pac"),
         ("--budgets", "0.1,a", "Expected numbers in --budgets; got '0.1,a'. Such as 0.1,0.3."),
         ("--budgets", "", "Expected numbers in --budgets; got ''"),
-        ("--methods", ",", "Expected budgets and methods; got 4 and 0"),
+        ("--methods", ",", "Expected known --methods; got ','. Known: auto-pac"),
     ]:
         code, _, err = call(*words[:-1], option, value)
         assert (code, message in err) == (1, True), err

@@ -201,8 +201,8 @@ def test_worlds_have_one_version_in_any_order():
     first = rpac.Worlds(secrets, weights)
     turned = rpac.Worlds(secrets[::-1], weights[::-1])
     crossed = rpac.Worlds(secrets[::-1], weights)
-    assert first.version == turned.version != crossed.version
-    assert first.secret == turned.secret == crossed.secret
+    assert first.version == turned.version == crossed.version
+    assert first.secret == turned.secret != crossed.secret  # another prior
     assert rpac.Worlds([1, 2]).version == rpac.Worlds([2, 1]).version
     assert rpac.Worlds([1, 2]).version != rpac.Worlds([1, 1]).version
     assert rpac.Worlds([1, 2]).secret != rpac.Worlds([1, 2], [0.4, 0.6]).secret

@@ -200,6 +200,7 @@ class Certificate:
         guess = at_most(100 * self.success_rate(0.5), 4)
         quantiles = self.density_quantiles.items()
         density = ", ".join(f"{100 * float(q):g} % {v:.4g}" for q, v in quantiles)
+        density = f"{density} (estimated quantiles, nats)" if density else "not drawn"
         found = [
             ("promise", f"{self.promise}: {PROMISES[self.promise]}"),
             ("secret", self.secret),
@@ -208,7 +209,7 @@ class Certificate:
             ("leaks at most", f"{at_most(self.bound)} nats ({how}; {figure})"),
             *([("leaks at least", f"{self.lower:.6g} nats{with_}")] if self.bounds else []),
             ("a yes-or-no guess", f"right 50 % of the time before, at most {guess} % after"),
-            *([("information density", f"{density} (estimated quantiles)")] if density else []),
+            *([("information density", density)] if self.bounds else []),
             ("noise power", f"{self.noise['power']:.6g}"),
         ]  # fmt: skip
         place = [label for label, _ in found].index("a yes-or-no guess")

@@ -31,7 +31,7 @@ from rpac.cli.question import Ask, known_method, prepare
 from rpac.errors import InputError, RpacError, Withheld
 from rpac.front.compare import COLUMNS as COMPARED
 from rpac.front.compare import compare as side_by_side
-from rpac.front.methods import calibrate
+from rpac.front.methods import METHODS, calibrate
 from rpac.front.privatize import privatize
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law
@@ -291,6 +291,8 @@ def compare(given: Comparing) -> Result:
     methods = [name.strip() for name in given.methods.split(",") if name.strip()]
     for name in methods:
         known_method(name, "known --methods")
+    if not methods:
+        raise refuse("known --methods", repr(given.methods), f"Known: {', '.join(METHODS)}.")
     try:
         budgets = [float(text) for text in given.budgets.split(",")]
     except ValueError:

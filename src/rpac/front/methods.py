@@ -80,7 +80,8 @@ def calibrate(outputs: Outputs, budget: Any, method: str | Calibrator = "equilib
     GaussianNoise(dim=1, power=0.58...)
     """
     law = proposed(outputs, budget, calibrator(method))
-    if isinstance(law, Releasable) and law.power == 0:
+    bare = isinstance(law, Releasable) and law.power == 0
+    if bare and not outputs.constant.all():
         warnings.warn(
             f"The budget of {as_budget(budget).nats(outputs.entropy):.4g} nats is at or above the "
             f"entropy of the outputs: no noise is needed. Releasing them bare takes "

@@ -40,9 +40,9 @@ class Release:
             world, without noise, in 95 % of releases. None for labels.
         sampling_interval: The same for the mean answer over all worlds: noise, and which world
             was drawn, together.
+        sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
         facts: (low, high), each in the form of `value`: they differ exactly in the numbers on
             which all worlds agree. None where there are none. See `certificate.facts`.
-        sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
     """
 
     value: Any
@@ -50,13 +50,12 @@ class Release:
     receipt: Receipt | None = None
     noise_interval: tuple[Any, Any] | None = None
     sampling_interval: tuple[Any, Any] | None = None
-    facts: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     sealed: tuple[Outputs, Releasable] | None = field(default=None, repr=False, compare=False)
+    facts: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> Any:
-        public = (f.name for f in fields(self) if f.name not in ("certificate", "sealed"))
-        told = {name: getattr(self, name) for name in public}
-        return _unpacked, (told | {"certificate": self.certificate.unexposed()},)
+        public = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sealed"}
+        return _unpacked, (public,)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the release as label and text: the answer, its error bars, its receipt."""
@@ -120,7 +119,7 @@ def shown(
     sealed = None if law is None else (outputs, law)
     return Release(
         outputs.rebuild(numbers), made, receipt, *_intervals(outputs, kept),
-        _facts(outputs, numbers), sealed,
+        sealed, _facts(outputs, numbers),
     )  # fmt: skip
 
 
