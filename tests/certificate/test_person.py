@@ -1,6 +1,7 @@
 """Success on a person: exact for one number, bounded for several, and cheaper than the nats."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import rpac
 from rpac.certificate import person
 from rpac.certificate.person import (
     People,
+    _searched,
     drawn_limits,
     posterior_membership,
     unit_success,
@@ -248,3 +250,25 @@ def test_the_worst_unit_of_a_label(seed):
     inside = joint @ masks
     truth = np.maximum(inside, joint.sum(axis=1, keepdims=True) - inside).sum(axis=0).max()
     assert worst_unit(outputs, channel, 0.1, 0) == pytest.approx(truth, abs=1e-10)
+
+
+@pytest.mark.parametrize(("apart", "step"), [(3e8, 1.5), (3e8, 4.0), (1e9, 6.0), (1e11, 2.0)])
+def test_worlds_that_lie_far_apart_keep_their_figure(apart, step):
+    """Squares of far worlds cancel: what tells units apart within a cluster must not with them."""
+    rng = np.random.default_rng(0)
+    half = np.array([np.isin(np.arange(20), rng.permutation(20)[:10]) for _ in range(32)])
+    masks = np.concatenate([half, ~half])
+    side = 2.0 * np.tile(rng.integers(0, 2, 32), 2) - 1
+    outputs = rpac.Outputs(np.stack([apart * side, step * masks[:, 0]], axis=1), masks=masks)
+    made = rpac.certify(outputs, rpac.tabulate(outputs, rpac.GaussianNoise(np.eye(2))))
+    assert made.worst_unit_success >= 0.5 * (1 + math.erf(step / 2 / math.sqrt(2))) - 1e-9
+
+
+def test_what_is_not_a_number_is_no_limit():
+    assert _searched(np.array([0.6, np.nan]), lambda units, at: np.full(units.size, 0.9), 0) == 1.0
+    rng = np.random.default_rng(1)
+    weights = np.full(16, 1.0)
+    weights[3] = 1e-309
+    outputs = rpac.Outputs(np.arange(16) * 1000.0, weights / 15, masks=rng.random((16, 100)) < 0.5)
+    made = rpac.certify(outputs, rpac.tabulate(outputs, rpac.GaussianNoise(1.0)))
+    assert made.worst_unit_success == 1.0

@@ -13,10 +13,18 @@ def at_most(limit: float, digits: int = 6) -> str:
     >>> at_most(0.12345649), at_most(55.0), at_most(100 * 0.53941, 3)
     ('0.123457', '55', '54')
     """
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(
-        limit * (1 - 1e-13)  # arithmetic's own error is not a reason to print another digit
-    )
-    return f"{float(rounded):.{digits}g}"
+    # Arithmetic's own error is not a reason to print another digit.
+    return f"{rounded_up(limit * (1 - 1e-13), digits):.{digits}g}"
+
+
+def rounded_up(limit: float, digits: int) -> float:
+    """Return a number of so many digits that is no smaller.
+
+    >>> rounded_up(0.1300000000000065, 2)
+    0.14
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return float(context.create_decimal_from_float(limit))
 
 
 def aligned(lines: Iterable[tuple[str, str]]) -> str:

@@ -11,7 +11,7 @@ from typing import Literal, final
 
 from rpac._base.checks import in_range, refuse
 from rpac._base.sealed import publish
-from rpac._base.text import aligned, at_most, lines_html
+from rpac._base.text import aligned, at_most, lines_html, rounded_up
 from rpac._base.types import Json
 from rpac.advantage import nats_to_success
 from rpac.errors import CertificateError
@@ -125,7 +125,7 @@ class Certificate:
         nats = self.requested.get("nats")
         return replace(
             self.unexposed(),
-            bound=float(at_most(self.bound, 2)) if nats is None else nats,
+            bound=rounded_up(self.bound, 2) if nats is None else nats,
             lower=0.0,
             bounds={},
             density_quantiles={},
@@ -141,9 +141,7 @@ class Certificate:
         What it says of persons is what was requested: who is most exposed, and how much, is the
         owner's to know.
         """
-        text = publish(
-            self.unexposed()._body()
-        )  # the seal goes in at the end: one pass over the content
+        text = publish(self.unexposed()._body())  # the seal goes in last: one pass over it all
         return f'{text[:-1]},"sha256":"{sha256(text.encode()).hexdigest()}"}}'
 
     def save(self, path: str | Path) -> None:

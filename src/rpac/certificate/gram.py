@@ -90,10 +90,11 @@ def product_gram(codes: Ints, weights: Floats, law: GridNoise) -> Floats | None:
     return found
 
 
-def gaussian_gram(points: Floats, weights: Floats, laws: Laws) -> Floats:
-    """Return G for discrete Gaussians at (k, r) points in units of their scales, (k, k).
+def gaussian_gram(codes: Ints, weights: Floats, laws: Laws) -> tuple[Floats, float]:
+    """Return G for discrete Gaussians at (k, r) integer worlds around 0; and its rounding, in eps.
 
-    The reference on an axis is a discrete Gaussian of V times the variance. With b = 2 - 1 / V,
+    With s and t worlds in units of the scales, and as reference on an axis a discrete Gaussian of
+    V times the variance, b = 2 - 1 / V,
 
         (y - s)^2 + (y - t)^2 - y^2 / V = b (y - (s + t) / b)^2 + s^2 + t^2 - (s + t)^2 / b,
 
@@ -104,14 +105,22 @@ def gaussian_gram(points: Floats, weights: Floats, laws: Laws) -> Floats:
     S(v) = sum_k exp(-k^2 / 2 v scale^2) for whole centres. Where V = 1 the centre s + t is whole
     and G_st = exp(s t), exactly. Elsewhere scales are at least `_WIDE` steps, so that by Poisson's
     formula S does not depend on the centre and is sqrt(2 pi v) scale, both far below rounding.
+
+    The exponent is A - B with A = (2 - b) / 4 b (s + t)^2 and B = (s - t)^2 / 4, neither of which
+    cancels: differences are of integers. Rounding changes A and B by a few eps of themselves, so an
+    entry by at most a few eps (A + B) exp(A - B) <= a few eps (A + 1) exp(A), and by convexity
+    exp(A_st) <= sqrt(G_ss G_tt) <= |G|. The second figure bounds the sum over a row of all that.
     """
-    spread = weights @ np.square(points)
-    wide = np.where(laws.scales >= _WIDE, 1.0 + spread, 1.0)
+    points = codes / laws.scales
+    wide = np.where(laws.scales >= _WIDE, 1.0 + weights @ np.square(points), 1.0)
     b = 2.0 - 1.0 / wide
-    half = 0.5 * np.square(points) @ (1.0 / b - 1.0)
-    exponent = (points / b) @ points.T + half[:, None] + half
+    near, far = np.zeros((len(codes),) * 2), np.zeros((len(codes),) * 2)
+    for c, scale in enumerate(laws.scales):
+        near += (2.0 - b[c]) / (4.0 * b[c]) * np.square(points[:, [c]] + points[:, c])
+        far += 0.25 * np.square((codes[:, [c]] - codes[:, c]) / scale)
+    rounding = 16.0 * len(codes) * (len(b) + 8.0 + float(near.max()))
     with np.errstate(over="ignore"):  # infinite entries bound nothing, and are seen to be
-        return np.asarray(np.exp(exponent + 0.5 * np.log(wide / b).sum()))
+        return np.asarray(np.exp(near - far + 0.5 * np.log(wide / b).sum())), rounding
 
 
 @final
@@ -128,7 +137,8 @@ class GramBound:
     Args:
         gram: (k, k), of kernels.
         most: Largest x . x of the mixtures that will be asked for.
-        terms: How many numbers each entry of G was added up from.
+        terms: Rounding errors of the entries of G, in eps |G|: for sums of positive numbers, how
+            many each was added up from.
 
     Attributes:
         vectors: (k, j) eigenvectors that are kept, the largest eigenvalue first.
@@ -137,7 +147,7 @@ class GramBound:
             of positive terms have relative errors below eps for each.
     """
 
-    def __init__(self, gram: Floats, most: float, terms: int) -> None:
+    def __init__(self, gram: Floats, most: float, terms: float) -> None:
         values, vectors = np.linalg.eigh(gram)
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
         size = float(np.linalg.norm(values))

@@ -66,8 +66,7 @@ def issue(
     delta = error / (k * (k + 1)) if k else error
     if outputs.members is not None:
         delta /= 2  # one half for the nats, one for the units' success
-    if (outputs.values == outputs.values[0]).all() and outputs.exact:
-        # Nothing differs, to the last bit, so nothing can be told, by whatever law.
+    if _agree(outputs):  # nothing differs, so nothing can be told, by whatever law
         evidence, worst = Evidence({"constant": 0.0}), None if outputs.members is None else 0.5
     elif outputs.exact:
         evidence = _finite_evidence(outputs, noise, delta, draws)
@@ -99,7 +98,7 @@ def _attempt(outputs: Outputs, noise: Law, draws: int | None, attempts: Attempts
 
 def _left_to_chance(outputs: Outputs, noise: Law, draws: int | None) -> bool:
     """Whether a certificate of finite worlds draws: not for labels, nor for tables on one axis."""
-    if draws == 0 or outputs.kind == "label" or outputs.constant.all():
+    if draws == 0 or outputs.kind == "label" or _agree(outputs):
         return False
     return not (isinstance(noise, GridNoise) and noise.rank == 1)
 
@@ -162,6 +161,11 @@ def _written(
         requested=requested,
         facts=facts(outputs),
     )
+
+
+def _agree(outputs: Outputs) -> bool:
+    """Whether all worlds agree on everything, to the last bit."""
+    return outputs.exact and bool((outputs.values == outputs.values[0]).all())
 
 
 def _requested(outputs: Outputs, limit: Budget | None) -> dict[str, float]:

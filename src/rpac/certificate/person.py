@@ -76,12 +76,13 @@ def worst_unit(outputs: Outputs, noise: Law, delta: float, draws: int | None) ->
         return _largest_label(People.of(outputs.codes(noise), outputs.weights, members), noise)
     if members is None or type(noise) is not GridNoise or (draws == 0 and noise.rank > 1):
         return None
-    people = People.of(outputs.codes(noise), outputs.weights, members)
-    if len(people.codes) > _MOST_CODES and members.units > _MOST_EXACT:
+    codes = outputs.codes(noise)
+    if len(np.unique(codes, axis=0)) > _MOST_CODES and members.units > _MOST_EXACT:
         return None
+    people = People.of(codes, outputs.weights, members)
     if noise.rank == 1:
         return _largest_exact(people, noise)
-    return _largest_drawn(people, noise, Judge.draw(people, noise, DRAWS), delta)
+    return largest_drawn(people, noise, Judge.draw(people, noise, DRAWS), delta)
 
 
 def unit_success(
@@ -184,7 +185,10 @@ def _largest_exact(people: People, law: GridNoise) -> float:
         return 1.0
     if n <= _FEW or len(people.codes) > _MOST_CODES:
         return float(max(_exact(people, kernels, units).max() for units in people.everybody()))
-    bound = GramBound(kernels.gram(), float(people.weights @ people.weights), kernels.law.size)
+    gram = kernels.gram()
+    if not gram.max() < _MOST_GRAM:  # of worlds that hardly ever are
+        return 1.0
+    bound = GramBound(gram, float(people.weights @ people.weights), kernels.law.size)
     bound = bound.along(kernels.norms(bound.vectors[:, :_DIRECTIONS].T))
     return _searched(
         people.limits(bound), lambda units, _: _exact(people, kernels, units), _MOST_EXACT
@@ -210,16 +214,17 @@ def _searched(limits: Floats, find: Callable[[Ints, int], Floats], most: int) ->
         find: Better bounds for some units, which come at a place of the falling order.
         most: How many units to look at.
     """
+    limits = np.where(np.isnan(limits), np.inf, limits)  # what is not known is no limit
     order, best, at = np.argsort(-limits, kind="stable"), 0.0, 0
     while at < min(most, order.size) and limits[order[at]] > best:
         units = order[at : min(at + _FEW, most)]
         best = max(best, float(np.minimum(find(units, at), limits[units] + ROUNDING).max()))
         at += units.size
     left = float(limits[order[at]]) + ROUNDING if at < order.size else 0.0
-    return min(max(best, left), 1.0)
+    return min(max(best, left, 0.5), 1.0)
 
 
-def _largest_drawn(people: People, law: GridNoise, judge: Judge, delta: float) -> float:
+def largest_drawn(people: People, law: GridNoise, judge: Judge, delta: float) -> float:
     """Return a bound on the largest success on several axes: units in falling order."""
     limits = drawn_limits(people, law)
     shares = _shares(delta)
@@ -242,18 +247,16 @@ def drawn_limits(people: People, law: GridNoise) -> Floats:
     Gaussian tables differ from the ideal laws that the Gram matrix is of by `table_error` at most,
     and so does each signed mixture of them, whose weights sum to 1.
     """
-    k, error = len(people.codes), 0.0
-    if k > _MOST_CODES:
-        return np.ones(people.members.units)
-    if law.gaussian:
-        points = centred(people.codes, people.weights) / law.scales
-        gram: Floats | None = gaussian_gram(points, people.weights, law.laws)
+    k, error, gram = len(people.codes), 0.0, None
+    terms = float(sum(axis.dense.size for axis in law.axes) + k)
+    if k <= _MOST_CODES and law.gaussian:
+        codes = centred(people.codes, people.weights)
+        gram, terms = gaussian_gram(codes, people.weights, law.laws)
         error = table_error(law.laws)
-    else:
+    elif k <= _MOST_CODES:
         gram = product_gram(people.codes, people.weights, law)
-    if gram is None or not gram.max() < _MOST_GRAM:
+    if gram is None or not gram.max() < _MOST_GRAM:  # which NaN is not, either
         return np.ones(people.members.units)
-    terms = sum(axis.dense.size for axis in law.axes) + k
     bound = GramBound(gram, float(people.weights @ people.weights), terms)
     return people.limits(bound, error)
 
@@ -290,8 +293,9 @@ class Judge:
         scales = law.scales if law.gaussian else np.ones(law.rank)
         points, y = codes / scales, (codes[worlds] + shifts) / scales
         rounding = 4 * ROUNDING * (law.rank + len(codes))
-        if law.gaussian:  # of posteriors; tables add < 1e-13
+        if law.gaussian:  # of posteriors, and of tables against the ideal law
             rounding = 4 * MixtureReference(points, people.weights).rounding
+            rounding += table_error(law.laws)
         return cls(law, points, people.weights, y, rounding)
 
     def success(self, people: People, units: Ints, shares: list[float]) -> Floats:

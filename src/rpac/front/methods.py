@@ -28,6 +28,7 @@ from rpac.certificate.person import (
     Judge,
     People,
     drawn_limits,
+    largest_drawn,
     on_a_person,
     worst_unit,
 )
@@ -99,7 +100,8 @@ def proposed(outputs: Outputs, budget: Any, method: Calibrator) -> Law:
     if outputs.constant.all():
         return exact_noise(outputs)  # a fact of the pool, which no noise hides
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
-        return worst_unit_noise(outputs, limit)
+        people = worst_unit_channel if outputs.kind == "label" else worst_unit_noise
+        return people(outputs, limit)
     if needs_no_noise(outputs, nats):
         return exact_noise(outputs)
     return method.propose(outputs.planning, nats)
@@ -141,6 +143,24 @@ def exact_noise(outputs: Outputs) -> Releasable:
     return GridNoise(basis, outputs.center, (axis,) * spectrum.size)
 
 
+def worst_unit_channel(outputs: Outputs, limit: SuccessRate) -> Law:
+    """Return the channel of labels, of the equilibrium's shape, that keeps every unit's success low.
+
+    Success grows with the nats that a channel may leak, which are met from below.
+    """
+    low, high = np.log(1e-9), np.log(entropy(distinct(outputs.values, outputs.weights)[1]))
+    found = Equilibrium().propose(outputs, float(np.exp(low)))
+    for _ in range(40):
+        middle = (low + high) / 2
+        channel = Equilibrium().propose(outputs, float(np.exp(middle)))
+        stated = worst_unit(outputs, channel, DELTA / 2, 0)
+        if stated is not None and stated <= limit.rate:
+            low, found = middle, channel
+        else:
+            high = middle
+    return found
+
+
 def worst_unit_noise(outputs: Outputs, limit: SuccessRate) -> GaussianNoise:
     """Return the least Gaussian noise, of Auto-PAC's shape, that keeps every unit's success low.
 
@@ -161,8 +181,9 @@ def worst_unit_noise(outputs: Outputs, limit: SuccessRate) -> GaussianNoise:
 
     t = max(meet(gap, 4 * room, width=1e-3), _LEAST)
     found = noise.scaled(float(np.exp(t)))
+    stated = _exact_figure if noise.variances.size == 1 else _seeded_figure
     for _ in range(_STEPS):
-        if _figure(outputs, tabulate(outputs, found), None) <= limit.rate:
+        if stated(outputs, found) <= limit.rate:
             break
         found = found.scaled(1.01)
     return found
@@ -186,18 +207,34 @@ def _figure(outputs: Outputs, law: GridNoise, draws: int | None) -> float:
     return found
 
 
+def _exact_figure(outputs: Outputs, noise: GaussianNoise) -> float:
+    """Return what the certificate will state, for one axis."""
+    return _figure(outputs, tabulate(outputs, noise), 0)
+
+
+def _seeded_figure(outputs: Outputs, noise: GaussianNoise) -> float:
+    """Return what a certificate by draws would state, from draws with a seed."""
+    law, people, judge = _seeded_judge(outputs, noise)
+    return largest_drawn(people, law, judge, DELTA / 2)
+
+
+def _seeded_judge(outputs: Outputs, noise: GaussianNoise) -> tuple[GridNoise, People, Judge]:
+    """Return the law, the units, and draws of what is released; equal in a plan and its release."""
+    assert outputs.members is not None
+    law = tabulate(outputs, noise)
+    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
+    rng = np.random.default_rng(0)
+    worlds = look_up(integer_table(people.weights), study_uniforms(rng, DRAWS))
+    return law, people, Judge.at(people, law, worlds, law.at(study_uniforms(rng, DRAWS, law.rank)))
+
+
 def _seeded_success(outputs: Outputs, noise: GaussianNoise) -> float:
     """Return what a certificate by draws will very likely say at most, for several axes.
 
     The mean on the units with the largest bounds, from draws with a seed; and the certificate's
     own interval and scatter (three standard errors, and three of this estimate's).
     """
-    assert outputs.members is not None
-    law = tabulate(outputs, noise)
-    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
-    rng = np.random.default_rng(0)
-    worlds = look_up(integer_table(people.weights), study_uniforms(rng, DRAWS))
-    judge = Judge.at(people, law, worlds, law.at(study_uniforms(rng, DRAWS, law.rank)))
+    law, people, judge = _seeded_judge(outputs, noise)
     units = np.argsort(-drawn_limits(people, law), kind="stable")[:_RANKED]
     right = judge.right(people, units)
     means, errors = right.mean(axis=0), right.std(axis=0) / np.sqrt(DRAWS)

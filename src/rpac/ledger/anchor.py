@@ -10,7 +10,9 @@ revealed only after its confirmation.
 
 Proof that no answer is forgotten. Let n be the books' last commit. Before it the intent (h, n) was
 written, so from then on the anchor says (h, n), or (n, none), or (n, m) with an intent m whose
-commit failed or is under way. In the first case h is accepted too; but then no confirmation of n
+commit failed or is under way. (A confirmation waits for the disk, so this holds after a power cut
+for every n whose answer was revealed; what the cut may take is an intent, or a confirmation after
+which nothing was revealed yet.) In the first case h is accepted too; but then no confirmation of n
 was written, so n's answer was never revealed, and books that were put back to h have lost nothing
 that anybody has seen. In all others h is refused, as is every earlier position. A crash leaves
 (h, n) with the books at h or at n: both are accepted, and nothing is stuck. Books ahead of what the
@@ -35,7 +37,6 @@ from rpac._base.checks import refuse
 from rpac.errors import LedgerError
 
 SLOT = 512
-_SYNC = 64
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
 Place: TypeAlias = Literal["none", "here", "behind", "ahead", "cut"]
@@ -86,10 +87,11 @@ class Anchor:
         """Return how books at a position stand to the anchor.
 
         "here" is accepted. "behind": they were rolled back. "ahead": the anchor was put back.
-        "cut": ahead too, but the anchor is of an earlier boot, and since its writes do not wait
-        for the disk a power cut may have taken the last of them. To accept that gives nothing away:
-        the books then hold all that the anchor knew and more, so no charge is forgotten; only that
-        somebody put an old anchor back before the machine was started again goes unnoticed.
+        "cut": ahead too, but the anchor is of an earlier boot, and a power cut may have taken an
+        intent and the confirmation after it, whose answer was then never revealed. To accept that
+        gives nothing away: the books hold all that the anchor knew and more, so no charge is
+        forgotten; only that somebody put an old anchor back before the machine was started again
+        goes unnoticed.
         """
         said = self.read()
         if said is None:
@@ -168,15 +170,15 @@ def first_slots(at: Position) -> bytes:
 
 
 def _write(file: int, confirmed: Position, intended: Position) -> None:
-    """Write the older slot; to the disk at first and from time to time."""
+    """Write the older slot; a confirmation waits for the disk."""
     content = os.pread(file, 2 * SLOT, 0)
     said = _latest(content, strict=False)
     count = 0 if said is None else said.number + 1
     if len(content) < 2 * SLOT:
         os.pwrite(file, bytes(2 * SLOT), 0)
     os.pwrite(file, _slot(Said(count, confirmed, intended, boot())), SLOT * (count % 2))
-    if count % _SYNC == 0 or boot() == "-":  # nothing else would explain an anchor behind
-        os.fsync(file)
+    if intended == NOWHERE or boot() == "-":  # nothing else would explain an anchor behind
+        os.fdatasync(file)
 
 
 def _slot(said: Said) -> bytes:

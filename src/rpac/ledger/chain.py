@@ -16,7 +16,7 @@ from rpac._base.checks import refuse
 from rpac._base.hashing import keyed
 from rpac._base.sealed import SealedValue, publish
 from rpac._base.types import Json
-from rpac.ledger.anchor import Anchor, Position
+from rpac.ledger.anchor import NOWHERE, Anchor, Position
 from rpac.ledger.entries import Book, chain_hash, checked_body, damaged, rebook
 from rpac.ledger.store import Store
 
@@ -110,7 +110,8 @@ class Chain:
         if place in ("ahead", "cut"):
             said = anchor.read()
             assert said is not None
-            if self.store.entry(said.confirmed.seq)[2] != said.confirmed.mark:
+            known = said.intended if said.confirmed == NOWHERE else said.confirmed
+            if self.store.entry(known.seq)[2] != known.mark:
                 raise damaged("other entries than its anchor knows")
             if self._alone:
                 anchor.reset(head)

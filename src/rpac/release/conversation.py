@@ -258,7 +258,8 @@ class Conversation(ABC):
         """Refuse a proposal that is not one of the known laws, with integers for every world."""
         known = tabulate(outputs, law)
         shape = len(self._prior), known.rank
-        if known is not law or codes.dtype != np.int64 or codes.shape != shape:
+        fits = codes.dtype == np.int64 and codes.shape == shape and law.power > 0
+        if known is not law or not fits:
             expected = f"a law that can be released, and its integers of shape {shape}"
             raise refuse(expected, f"{law!r} and {codes.dtype} {codes.shape}", "Use rpac.tabulate.")
         return law, codes

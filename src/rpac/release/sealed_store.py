@@ -40,12 +40,18 @@ class SealedStore:
 
     def write(self, body: Json, at: Position) -> None:
         """Write it, for its owner's eyes, and to the disk before anything is asked."""
-        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        half = self._path.with_name(f"{self._path.name}.new")  # a crash leaves no half of a store
+        half.unlink(missing_ok=True)
+        file = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(file, first_slots(at) + publish(body).encode())
             os.fsync(file)
         finally:
             os.close(file)
+        try:
+            os.link(half, self._path)  # refuses where there is one
+        finally:
+            half.unlink()
 
     def hold(self, at: Position) -> None:
         """Refuse to go on from books whose last charge is not the one that the store knows."""

@@ -111,11 +111,16 @@ def price(outputs: Outputs, limit: Budget, noise: Law) -> tuple[float, float | N
         law = tabulate(outputs, noise)
         h = entropy(outputs.weights)
         bound = proved_leakage(outputs.codes(law), outputs.weights, law, h)
-        return math.ceil(exact_nano(bound)) / NANO, limit.rate  # as the books round it
-    nats = limit.nats(outputs.entropy)
+        return _booked(bound), limit.rate
+    nats = _booked(limit.nats(outputs.entropy))
     if outputs.members is None:
         return nats, None
     return nats, min(1.0, float(nats_to_success(nats)))
+
+
+def _booked(nats: float) -> float:
+    """Return an amount as the books round it: up, to a billionth."""
+    return math.ceil(exact_nano(nats)) / NANO
 
 
 def _meaning(membership: float | None, nats: float) -> str:
