@@ -7,6 +7,7 @@ facts of a pool that was declared public (`POOL_FACTS`): they are read here, and
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -21,6 +22,8 @@ import pytest
 
 import rpac
 from rpac.certificate.certificate import FACT
+from rpac.report import record as records
+from rpac.worlds.flatten import Form
 from tests.cli.conftest import call
 
 PEOPLE, VICTIM = 40, 17
@@ -343,6 +346,57 @@ def test_constant_numbers_in_sessions_and_labels():
     assert (label.value, label.certificate.facts) == ("all sick", ("answer",))
 
 
+def test_noisy_numbers_are_not_called_facts(tmp_path):
+    """Rounding error bars outwards made every whole number look like a fact."""
+    source = rpac.Subsets(staff(), unit="id", worlds=16)
+    release = rpac.privatize(lambda f: np.array([7, int(f["salary"].mean())]), source, 0.1)
+    low, high = release.facts
+    assert (low[0], high[0]) == (-1, 15)
+    assert low[1] == high[1]
+    rows = records.answer_rows(release, "n")
+    assert ["fact" in row["n"] for row in rows] == [True, False]
+    label = rpac.privatize(lambda f: "all sick", source, 0.01)
+    assert records.answer_rows(label, "x") == [{"x": {"value": "all sick", "fact": FACT}}]
+
+
+def test_keys_that_look_alike_keep_their_numbers():
+    source = rpac.Subsets(staff(), unit="id", worlds=16)
+    made = rpac.privatize(lambda f: {1: 5.0, "1": f["salary"].mean()}, source, 0.1)
+    rows = records.answer_rows(made, "n")
+    assert [row[""] for row in rows] == ["1", "1"]
+    assert ["fact" in row["n"] for row in rows] == [True, False]
+    assert records.plain(made.value) == [["1", 5.0], ["'1'", made.value["1"]]]
+
+
+@dataclasses.dataclass
+class Odd:
+    """A mechanism whose answers cannot be shown again."""
+
+    def announce(self, source):
+        return Form("scalar", (), whole=False, rebuild=lambda v: 1 / 0)
+
+    def __call__(self, frame):
+        return frame["salary"].mean()
+
+
+def test_what_cannot_be_shown_is_refused_before_it_is_charged(tmp_path):
+    ledger = rpac.Ledger(tmp_path / "l.db", budget=1.0)
+    source = rpac.Subsets(staff(), unit="id", worlds=16)
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(Odd(), source, 0.5, ledger=ledger)
+    with rpac.Session(source, 0.9, ledger) as session, pytest.raises(rpac.Withheld):
+        session.ask(Odd(), 0.5)
+    assert ledger.spent == pytest.approx(2 * rpac.Withheld.NATS)
+
+
+def test_labels_have_a_success_rate_too():
+    source = rpac.Subsets(staff(), unit="id", worlds=64)
+    release = rpac.privatize(
+        lambda f: "rich" if f["salary"].mean() > 40_000 else "poor", source, rpac.SuccessRate(0.55)
+    )
+    assert 0.54 < release.certificate.worst_unit_success <= 0.55
+
+
 # --- secret draws -------------------------------------------------------------------------------
 
 LOUD = """
@@ -476,6 +530,9 @@ def test_a_given_secret_is_booked_once_however_it_is_listed(how, tmp_path):
     rpac.privatize(identity, first, 0.5, subject="ann", **usual)
     with pytest.raises(rpac.InputError, match="rpac.Session"):
         rpac.privatize(identity, second, 0.5, subject="ann", **usual)
+    for same in ("Ann", " ann ", "ＡＮＮ", "ann\u00a0"):
+        with pytest.raises(rpac.InputError, match="rpac.Session"):
+            rpac.privatize(identity, second, 0.5, subject=same, **usual)
     rpac.privatize(identity, second, 0.5, subject="bob", **usual)
 
 

@@ -106,7 +106,7 @@ def test_retrying_a_success_rate_uses_up_its_error(monkeypatch):
     outputs = rpac.simulate(rpac.Subsets(data, worlds=16), lambda x: x.mean(axis=0))
     law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
     monkeypatch.setattr(
-        "rpac.certificate.person._largest_drawn",
+        "rpac.certificate.person.largest_drawn",
         lambda people, law, judge, delta: shares.append(delta) or 0.6,
     )
     for _ in range(200):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import rpac
-from rpac.certificate.person import worst_unit
 from rpac.contracts import check_calibrator
 from rpac.front.methods import METHODS
 
@@ -76,11 +75,7 @@ def test_a_step_up_where_the_figure_asks_for_more(monkeypatch):
     outputs = rpac.simulate(rpac.Subsets(np.arange(30.0), worlds=16), np.mean)
     plain = rpac.calibrate(outputs, rpac.SuccessRate(0.6))
     figures = iter([0.61, 0.605])
-    monkeypatch.setattr(
-        "rpac.front.methods.worst_unit",
-        lambda o, law, delta, draws: worst_unit(o, law, delta, draws) if draws == 0
-        else next(figures, 0.6),
-    )  # fmt: skip
+    monkeypatch.setattr("rpac.front.methods._exact_figure", lambda o, noise: next(figures, 0.6))
     stepped = rpac.calibrate(outputs, rpac.SuccessRate(0.6))
     assert stepped.power == pytest.approx(1.01**2 * plain.power, rel=1e-9)
 

@@ -146,10 +146,35 @@ def test_a_machine_without_boots_synchronises_every_write(folder, monkeypatch):
     monkeypatch.setattr(anchors, "_BOOT", f"{folder}/none")
     assert anchors.boot.__wrapped__() == "-"
     monkeypatch.setattr(anchors, "boot", lambda: "-")
-    monkeypatch.setattr(os, "fsync", synced.append)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
     for _ in range(3):
-        Anchor(f"{folder}/head").reset(at(1))
+        Anchor(f"{folder}/head").intend(at(1), at(2))
     assert len(synced) == 3
+
+
+def test_a_confirmation_waits_for_the_disk(folder, monkeypatch):
+    """Else a power cut would forget it, and a copy from before its answer would be accepted."""
+    synced = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    anchor = Anchor(f"{folder}/head")
+    anchor.intend(at(1), at(2))
+    assert synced == []
+    anchor.confirm(at(2))
+    anchor.reset(at(2))
+    assert len(synced) == 2
+
+
+def test_a_power_cut_after_the_first_entry_is_no_damage(folder, monkeypatch):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0) as ledger:
+        place = place_of(ledger)
+        ledger.spend(0.1)
+        opening = next(ledger.entries())
+    os.unlink(place)
+    first = anchors.Position(0, opening["hash"])
+    Anchor(place).intend(anchors.NOWHERE, first)  # all that reached the disk
+    monkeypatch.setattr(anchors, "boot", lambda: "next")
+    with rpac.Ledger(f"{folder}/l.db") as again:
+        assert again.spent == 0.1
 
 
 def test_an_anchor_that_a_power_cut_left_behind_is_brought_up_to_date(folder, monkeypatch):

@@ -17,7 +17,8 @@ from rpac._base.sealed import SealedValue
 from rpac.certificate.evidence import proved_leakage
 from rpac.front.posterior import posterior_auto_pac
 from rpac.front.session import Session
-from rpac.release.conversation import Conversation, packed, unpacked, updated
+from rpac.release.conversation import Conversation
+from rpac.release.state import packed, unpacked, updated
 from rpac.worlds.batch import stacked
 
 SOURCE = rpac.Worlds(list(range(16)))

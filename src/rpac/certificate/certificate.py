@@ -34,7 +34,7 @@ FACTS = (
 """What that means."""
 NOT_COVERED = (
     "the pool: who is in it, and anything true of every world, such as numbers on which all worlds "
-    "agree, the noise level and the error bars. It was declared public",
+    "agree, names and shape of an answer, noise level and error bars. It was declared public",
     "success against somebody who already knows part of the drawn world (their prior is higher)",
     "rare large disclosures: the bound is an average; the owner's certificate has quantiles",
     "a hostile mechanism that talks to the outside",

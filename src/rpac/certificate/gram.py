@@ -61,7 +61,8 @@ class AxisKernels:
         for cells, active, kernel in self._blocks():
             mass = self.law[cells, None]  # where it is 0, so is every kernel
             root = kernel / np.sqrt(np.where(mass > 0, mass, 1.0))
-            found[active, active] += root.T @ root
+            with np.errstate(over="ignore", invalid="ignore"):  # seen to be no number, and refused
+                found[active, active] += root.T @ root
         return found
 
     def _blocks(self) -> Iterator[tuple[slice, slice, Floats]]:

@@ -144,7 +144,7 @@ def exact_noise(outputs: Outputs) -> Releasable:
 
 
 def worst_unit_channel(outputs: Outputs, limit: SuccessRate) -> Law:
-    """Return the channel of labels, of the equilibrium's shape, that keeps every unit's success low.
+    """Return the equilibrium's channel of labels that keeps every unit's success low.
 
     Success grows with the nats that a channel may leak, which are met from below.
     """

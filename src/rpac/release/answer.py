@@ -129,11 +129,16 @@ def _facts(outputs: Outputs, numbers: Floats) -> tuple[Any, Any] | None:
     Answers have many forms, with names beside numbers and rows in any order: what moves when these
     numbers move is what they have become.
     """
-    if outputs.kind == "label" or not outputs.constant.any():
+    if not outputs.constant.any():
         return None
+    if outputs.kind == "label":
+        return None, outputs.rebuild(numbers)
     scale = np.abs(outputs.scale)
     moved = np.where(outputs.constant, (1.0 + np.abs(numbers) * scale) / scale, 0.0)
-    return _around(outputs, numbers, moved, numbers)
+    if outputs.form is not None and outputs.form.whole:  # rounded once, not outwards
+        moved, numbers = np.ceil(moved), np.rint(numbers)
+    low, high = numbers - moved, numbers + moved
+    return outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers)
 
 
 def _intervals(outputs: Outputs, kept: Json) -> tuple[Any, Any]:

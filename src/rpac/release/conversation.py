@@ -24,7 +24,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,7 @@ from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.refusal import MARK, was_withheld, withheld
 from rpac.release.release import again, given_line
 from rpac.release.sealed_store import SealedStore
+from rpac.release.state import packed, state_hash, unpacked, updated
 from rpac.worlds.batch import stacked
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import evaluate
@@ -192,6 +192,7 @@ class Conversation(ABC):
         with withheld(book):
             if known is not None and self._ledger is not None:
                 return again(outputs, known, self._ledger)
+            outputs.rebuild(outputs.center)  # what cannot be shown is refused before the charge
             law, codes, made = self._certified(outputs, nats)
 
         def draw() -> tuple[Json, bytes]:
@@ -222,8 +223,8 @@ class Conversation(ABC):
         def drawn() -> tuple[Json, bytes]:
             kept, state = draw()
             if self._store is not None:
-                self._store.anchor.intend(self._at(self._charges, self._line.state),
-                                          self._at(self._charges + 1, _hash(state)))  # fmt: skip
+                now = self._at(self._charges, self._line.state)
+                self._store.anchor.intend(now, self._at(self._charges + 1, state_hash(state)))
             return kept, state
 
         receipt, after = self._ledger.charge(
@@ -350,7 +351,7 @@ class Conversation(ABC):
         source = self._source
         drawn = Line(source.version, source.secret)
         line = given_line(self._subject, self.id) if self._given else drawn
-        self._line = replace(line, session=self.id, state=_hash(state))
+        self._line = replace(line, session=self.id, state=state_hash(state))
 
     def _outputs(self, question: Any) -> Outputs:
         if isinstance(question, Outputs):
@@ -377,26 +378,3 @@ class Conversation(ABC):
             outputs=marked(outputs.describe(), self._marks),
             requested={"nats": nats}, facts=facts(outputs),
         )  # fmt: skip
-
-
-def packed(log_posterior: Floats, charges: int, answers: int) -> bytes:
-    """Return a session's state: every charge changes it, with an answer or without."""
-    return log_posterior.tobytes() + np.array([charges, answers], np.int64).tobytes()
-
-
-def unpacked(state: bytes) -> tuple[Floats, int, int]:
-    """Return posterior, charges and answers of a state."""
-    charges, answers = np.frombuffer(state[-16:], np.int64).tolist()
-    return np.frombuffer(state[:-16], np.float64), charges, answers
-
-
-def _hash(state: bytes) -> str:
-    return sha256(state).hexdigest()
-
-
-def updated(log_prior: Floats, log_likelihood: Floats) -> Floats:
-    """Return the exact log posterior over (m,) worlds."""
-    joint = log_prior + log_likelihood
-    joint -= np.maximum.reduce(joint)  # `max` and `sum` without their wrappers
-    joint -= math.log(np.add.reduce(np.exp(joint)))
-    return joint

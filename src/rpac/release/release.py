@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -117,10 +118,11 @@ def given_line(subject: str, who: str) -> Line:
     """Return the line of a given secret: of whom it is about, however its worlds are listed.
 
     Args:
-        subject: Whom the secret is about; books add the dataset.
+        subject: Whom the secret is about, in whatever case and width; books add the dataset.
         who: The one release or session that may ask about it: no other is booked beside it.
     """
-    return Line(digest("given", subject), digest("given", subject, who))
+    name = " ".join(unicodedata.normalize("NFKC", subject).casefold().split())
+    return Line(digest("given", name), digest("given", name, who))
 
 
 def _entropy(source: Source) -> float | None:
@@ -171,6 +173,7 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
     with withheld(book):
         if ledger is not None and known is not None:
             return again(outputs, known, ledger)
+        outputs.rebuild(outputs.center)  # what cannot be shown is refused before it is charged
         law, made = _certified(request, outputs, propose, attempts)
         _hold(made, nats, ledger, line)  # before the mechanism sees a fresh secret
         codes = _sealed_codes(request, outputs, law, given)

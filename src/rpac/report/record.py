@@ -39,7 +39,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, float | Decimal | datetime.date | datetime.time):
         return _scalar(value)
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        found = {str(key): plain(item) for key, item in value.items()}
+        alike = len(found) < len(value)  # 1 and "1" are two keys
+        return [[repr(k), plain(item)] for k, item in value.items()] if alike else found
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list | tuple):
@@ -54,15 +56,19 @@ def plain(value: Any) -> Any:
 def _scalar(value: float | Decimal | datetime.date | datetime.time) -> float | str | None:
     if value != value:  # NaN, and what pandas has for a date that is missing
         return None
-    return float(value) if isinstance(value, float | Decimal) else value.isoformat()
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else str(value)  # a group's name, say
+    return value.isoformat()
 
 
 def rows_of(value: Any, name: str) -> list[Json]:
     """Return any plain answer as rows with named columns."""
+    if isinstance(value, dict):
+        return [{"": str(key), name: plain(item)} for key, item in value.items()]
     found = plain(value)
     if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
         return found
-    if isinstance(found, dict):
+    if isinstance(found, dict):  # a series
         return [{"": key, name: item} for key, item in found.items()]
     if isinstance(found, list):
         return [{"": i + 1, name: item} for i, item in enumerate(np.ravel(found).tolist())]
@@ -179,19 +185,15 @@ def _short(mark: Any) -> str:
 def audit_summary(audit: Audit) -> Json:
     """Return what is public of an audit: verdict and limits, no unit."""
     names = ("attack", "measure", "estimate", "low", "high", "nats")
-    rows = [{name: plain(getattr(found, name)) for name in names} for found in audit.findings]
+    known = [f for f in audit.findings if np.isfinite([f.estimate, f.low, f.high, f.nats]).all()]
     return {
         "verdict": audit.verdict,
         "alarm": audit.alarm,
         "lower": float(audit.lower),
         "confidence": audit.confidence,
         "games": audit.games,
-        "rows": [row for row in rows if all(map(_finite, row.values()))],
+        "rows": [{name: plain(getattr(found, name)) for name in names} for found in known],
     }
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, str) or (value is not None and math.isfinite(value))
 
 
 def save(body: Json, path: str | Path) -> None:
