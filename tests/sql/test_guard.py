@@ -55,6 +55,10 @@ TRIED = {
         "WHERE TRY(staff.age + 1) IN (SELECT TRY(staff.age * 2) AS _col_0",
     "SELECT max(CASE WHEN age > (SELECT avg(age) FROM staff) THEN age * 2 END) AS n FROM staff":
         "THEN TRY(staff.age * 2) END",
+    "SELECT age + 1 > ALL (SELECT age FROM staff) AS k, count(*) AS n FROM staff GROUP BY k":
+        "GROUP BY TRY(staff.age + 1) > ALL (SELECT",
+    "SELECT EXISTS (SELECT id FROM staff WHERE age > 3) AS k, count(*) AS n FROM staff GROUP BY k":
+        "GROUP BY EXISTS(SELECT staff.id",
     "SELECT count(*) FILTER (WHERE age * 2 > 3) AS n FROM staff": "WHERE TRY(staff.age * 2 > 3)",
     "SELECT count(*) AS n FROM staff HAVING max(age * 2) + 1 > 3": "MAX(TRY(staff.age * 2)) + 1",
 }  # fmt: skip

@@ -35,7 +35,8 @@ def guard(tree: Node, tables: Tables) -> None:
     with suppress(Exception):  # types that the parser does not know: more is guarded than need be
         annotate_types(tree, schema=dict(tables.columns), dialect="duckdb")
     for select in list(tree.find_all(exp.Select)):
-        keys = frozenset(key.copy() for key in every_key(select) if not _plain(key))
+        tried = [key for key in every_key(select) if not (_plain(key) or key.find(*_WHOLE))]
+        keys = frozenset(key.copy() for key in tried)
         for part in _PARTS:
             _inside(select, part, keys)
     for node in list(tree.find_all(*_ADDED)):
