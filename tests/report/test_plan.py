@@ -107,9 +107,8 @@ def test_budgets_of_every_unit_have_a_price():
     outputs = rpac.Outputs([-1.0, 3.0])
     for budget, nats in [(rpac.Nats(0.2), 0.2), (rpac.Bits(0.5), 0.5 * math.log(2)),
                          (rpac.ResidualEntropy(0.6), math.log(2) - 0.6)]:  # fmt: skip
-        assert planning.plan(outputs, budget, "auto-pac").nats == pytest.approx(
-            nats + 5e-10, abs=5.1e-10
-        )
+        planned = planning.plan(outputs, budget, "auto-pac").nats
+        assert nats <= planned < nats + 1.1e-9  # as the books round it
 
 
 def test_no_warning_where_no_noise_is_needed():
