@@ -26,9 +26,7 @@ def parsed(tables: Tables, sql: str) -> Node:
         _refuse_other_tables(tree, tables)
         _refuse_names_from_rows(tree)
         tree = _spelled_out(qualify(tree, schema=_schema(tables), dialect="duckdb"))
-        _refuse_loose_names(tree, tables)
-        _refuse_other_text(tree)
-        return tree
+        return _as_written(tree, tables)
     except (SqlglotError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
         move = "Check its syntax and names."
@@ -121,23 +119,31 @@ def _in_reach(table: Node) -> bool:
     return False
 
 
-def _refuse_other_text(tree: Node) -> None:
-    """Demand that the text that is run reads as the query that was looked at.
+def _as_written(tree: Node, tables: Tables) -> Node:
+    """Return a query as its own text reads: what is looked at is what is run.
 
     The parser writes some parts otherwise than it read them: a string as a bare word, say, which
-    is then code.
+    is then code. So all that is asked of a query is asked of the text that it writes.
     """
+    _refuse_odd_words(tree)
+    text = tree.sql("duckdb")
+    found = _one_select(text)
+    _refuse_odd_words(found)
+    _refuse_other_tables(found, tables)
+    _refuse_loose_names(found, tables)
+    _refuse_names_from_rows(found)
+    if found.sql("duckdb") != text or len(found.selects) != len(tree.selects):
+        got, move = "one that does not", "Write it with plainer functions."
+        raise refuse("a query that reads the same when it is written out", got, move)
+    return found
+
+
+def _refuse_odd_words(tree: Node) -> None:
+    """Refuse what is written without quotes, and is no word: it would be code."""
     for word in tree.find_all(exp.Var):
         if not _WORD.fullmatch(word.name):
             got, move = repr(snippet(word)), "Write a plain word, or leave that argument out."
             raise refuse("plain words where units and options stand", got, move)
-    try:
-        same = sqlglot.parse_one(tree.sql("duckdb"), dialect="duckdb") == tree
-    except SqlglotError:
-        same = False
-    if not same:
-        got, move = "one that does not", "Write it with plainer functions."
-        raise refuse("a query that reads the same when it is written out", got, move)
 
 
 def _spelled_out(tree: Node) -> Node:
