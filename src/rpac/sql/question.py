@@ -43,6 +43,7 @@ class Question:
         tree: Its syntax, every column with its table, declared groups written out.
         analysis: What is known of its scopes.
         labels: Names of its columns.
+        kinds: Their SQL types.
         keys: Places of its public columns.
         measures: Its other columns, numbers to privatize.
         declared: All entries of declared groups, by place of the column.
@@ -56,6 +57,7 @@ class Question:
     tree: Node
     analysis: Analysis
     labels: list[str]
+    kinds: list[str]
     keys: list[int]
     measures: list[Measure]
     declared: Mapping[int, list[Any]]
@@ -89,7 +91,7 @@ def read(tables: Tables, sql: str) -> Question:
     _refuse_alike(analysis, keys)
     guard(tree, tables)
     return Question(
-        tables, sql, tree, analysis, labels, keys, measures, declared, lost, order, limit
+        tables, sql, tree, analysis, labels, kinds, keys, measures, declared, lost, order, limit
     )
 
 
