@@ -15,7 +15,7 @@ from rpac.errors import MechanismError
 from rpac.sql.domain import Groups
 from rpac.sql.measures import as_number, bounded
 from rpac.sql.question import Question
-from rpac.sql.tables import run
+from rpac.sql.tables import put_in_schema, run
 
 Key: TypeAlias = tuple[Any, ...]
 
@@ -91,6 +91,7 @@ class ByWorld:
 def _numbers_in(question: Question, groups: Groups) -> str:
     """Return the query as numbers of rows, and measures as numbers."""
     inner = question.tree.copy()
+    put_in_schema(inner, question.tables, "world")
     for i, item in enumerate(inner.selects):
         item.replace(exp.alias_(item.unalias().copy(), exp.to_identifier(f"__c{i}", quoted=True)))
     keys = [f'"__c{i}"' for i in question.keys]

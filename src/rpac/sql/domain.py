@@ -41,6 +41,7 @@ from rpac.sql.syntax import (
 )
 from rpac.sql.tables import run
 
+_ZONED = "WITH TIME ZONE"
 LARGEST = 100_000
 """Rows that an answer may have."""
 Items: TypeAlias = Sequence[tuple[str, Node]]
@@ -203,8 +204,7 @@ class Groups:
         )
         shown = ", ".join([*names, f"{number} AS g"])
         run(tables, f"CREATE OR REPLACE TEMP TABLE {self.table[5:]} AS SELECT {shown}{inside}")
-        nodes = [self.question.tree.selects[i].unalias() for i in self.question.keys]
-        asked = ", ".join(["g", *(self.over(node) for node in nodes)])
+        asked = ", ".join(["g", *map(self._shown, self.question.keys)])
         found = run(tables, f"SELECT {asked} FROM {self.table} ORDER BY g")
         if len(found) > LARGEST:
             raise refuse(
@@ -213,6 +213,11 @@ class Groups:
                 "Name the groups that you want (keys), or group by less.",
             )
         return [row[1:] for row in found]
+
+    def _shown(self, place: int) -> str:
+        """Return a public column in SQL; as text if its type needs a zone that may not be known."""
+        text = self.over(self.question.tree.selects[place].unalias())
+        return f"CAST({text} AS VARCHAR)" if _ZONED in self.question.kinds[place] else text
 
     def over(self, node: Node, also: Mapping[str, str] | None = None) -> str:
         """Return an output expression in SQL over the table's columns.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ _UNREAD = (
     duckdb.PermissionException,
 )  # fmt: skip
 """Errors in the text of a query, whatever the rows."""
+_NESTED = re.compile(r"\b(STRUCT|ENUM|UNION|MAP|ROW)\(", re.IGNORECASE)
+_BRACKETS = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|[()]")
+"""What opens and closes, outside of names and entries in quotes."""
 _FRAMES = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 
 
@@ -85,35 +88,97 @@ def show(connection: Any, name: str, columns: Mapping[str, Any]) -> None:
         raise refuse("a database that answers", kind, move, MechanismError) from None
 
 
-def execute(
-    connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]], form: str = "fetchall"
-) -> Any:
-    """Return all rows of a statement; an error has its kind and names of the query, no entry.
+def execute(connection: Any, sql: str, form: str = "fetchall") -> Any:
+    """Return all rows of a statement that reads entries; whatever fails is a fact of the rows.
+
+    The class of an error tells nothing of its cause: a function may raise a parser's error for an
+    entry, and a driver errors of Python for what it cannot convert. So none is read here.
 
     Args:
         connection: Where it runs.
         sql: One statement.
-        columns: The SQL types of all columns, to name those that hold text.
         form: "fetchall" for tuples, "fetchnumpy" for arrays by column.
 
     Raises:
-        InputError: If DuckDB cannot read the statement: a fact of its text and of the schema.
-        MechanismError: If it fails as it runs: a fact of the rows.
+        MechanismError: If it fails, in words that are the same for every entry.
     """
     try:
         return getattr(connection.execute(sql), form)()  # rows are computed as they are fetched
-    except _UNREAD as error:
-        reason = str(error).splitlines()[0][:200].rstrip(".")
-        if "No function matches" in reason and "VARCHAR" in reason:
-            words = set(re.findall(r"\w+", sql.lower()))
-            pairs = [pair for inside in columns.values() for pair in inside.items()]
-            text = [repr(name) for name, kind in pairs if kind == "VARCHAR" and name in words]
-            raise refuse(
-                "numbers where the query computes",
-                f"text in {', '.join(text) or 'an expression'}",
-                "Count it, group by it, or CAST it to a number.",
-            ) from None
-        raise refuse("a query that DuckDB can run", reason, "Check names and types.") from None
-    except duckdb.Error as error:  # its message may quote an entry
+    except Exception as error:  # its message may quote an entry
         kind, move = f"a {type(error).__name__}", "Guard casts with TRY."
         raise refuse("a query that runs on every world", kind, move, MechanismError) from None
+
+
+def describe(
+    connection: Any, sql: str, columns: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, str]]:
+    """Return the names and SQL types of a SELECT's columns; no row is read for it.
+
+    Args:
+        connection: Where it would run.
+        sql: One SELECT.
+        columns: The SQL types of all columns, to name those that hold text.
+
+    Raises:
+        InputError: If DuckDB cannot read the statement: a fact of its text and of the schema.
+    """
+    try:
+        kinds = [one.type for one in connection.extract_statements(sql)]
+        if kinds != [duckdb.StatementType.SELECT]:  # a second one would be run, not described
+            got = f"{len(kinds)} statements, or one of another kind"
+            raise refuse("one SELECT", got, "Ask one question.")
+        text = sql.strip().rstrip(";").rstrip()
+        found = connection.execute(f"DESCRIBE {text}\n").fetchall()
+    except duckdb.Error as error:
+        raise _unread(error, sql, columns) from None
+    return [(row[0], row[1]) for row in found]
+
+
+def _unread(error: Exception, sql: str, columns: Mapping[str, Mapping[str, str]]) -> RpacError:
+    """Return the refusal of a text that DuckDB cannot read; no name in it is made by an entry."""
+    if not isinstance(error, _UNREAD):  # a constant that cannot be folded, say
+        kind = f"a {type(error).__name__}"
+        return refuse("a query that DuckDB can run", kind, "Check names and types.")
+    words = set(re.findall(r"\w+", sql.lower()))
+    pairs = [pair for inside in columns.values() for pair in inside.items()]
+    reason = without_fields(str(error).splitlines()[0])
+    if "No function matches" in reason and "VARCHAR" in reason:
+        text = [repr(name) for name, kind in pairs if kind == "VARCHAR" and name in words]
+        return refuse(
+            "numbers where the query computes",
+            f"text in {', '.join(text) or 'an expression'}",
+            "Count it, group by it, or CAST it to a number.",
+        )
+    known = words | {*columns} | {name for name, _ in pairs}
+    reason = _told(reason, known)[:200].rstrip(".")
+    return refuse("a query that DuckDB can run", reason, "Check names and types.")
+
+
+def without_fields(text: str) -> str:
+    """Return a text with types that have named parts cut to their first word.
+
+    One person's row makes a field of a STRUCT, or an entry of an ENUM.
+
+    >>> without_fields("sum(STRUCT(a DOUBLE, \\"it's (b\\" DOUBLE)[])")
+    'sum(STRUCT[])'
+    """
+    found = _NESTED.search(text)
+    if found is None:
+        return text
+    depth, end = 1, len(text)
+    for part in _BRACKETS.finditer(text, found.end()):
+        depth += {"(": 1, ")": -1}.get(part[0], 0)
+        if not depth:
+            end = part.end()
+            break
+    return text[: found.end() - 1] + without_fields(text[end:])
+
+
+def _told(reason: str, known: Collection[str]) -> str:
+    """Return a reason without words in quotes that are neither the text's nor the schema's."""
+
+    def shown(found: re.Match[str]) -> str:
+        words = [word for word in re.findall(r"\w+", found[0]) if not word.isupper()]
+        return found[0] if all(word.lower() in known for word in words) else '"..."'
+
+    return re.sub(r"\"[^\"]*\"|'[^']*'", shown, reason)

@@ -31,6 +31,12 @@ _WORDS = frozenset({
     "current_catalog", "localtime", "localtimestamp", "session_user",
 })  # fmt: skip
 """What is called without parentheses."""
+_CODE = re.compile(
+    r"json_(de)?serialize_(sql|plan)|json_execute_serialized_sql|query|query_table|getenv|read_\w+"
+    r"|sql_auto_complete|parse_duckdb_log_message|cast_to_type|make_type|alias|\w+_scan"
+    r"|(pg|has|duckdb|pragma|sniff)_(?!any$|all$)\w+|col_description|shobj_description|glob|version"
+)
+"""What takes text for code, or tells of the machine, the catalogue and the session."""
 _MOVE = "Use " + ", ".join(name for name in AGGREGATES if name not in {"countif", "count_star"})
 
 
@@ -40,6 +46,9 @@ def check_functions(tree: Node) -> None:
     for name in _called(tree.sql("duckdb")):
         if name in aggregates:
             raise refuse("aggregates that grow with the sample in a known way", name, f"{_MOVE}.")
+        if _CODE.fullmatch(name):
+            got, move = f"{name} in {snippet(tree)}", "Write what it would return."
+            raise refuse("functions that take no text for code", got, move)
         if name in unstable:
             got, move = f"{name} in {snippet(tree)}", "Write the value itself."
             raise refuse("functions that depend on their arguments alone", got, move)
@@ -49,10 +58,11 @@ def _called(sql: str) -> Iterator[str]:
     """Yield the names of all functions in the text that DuckDB will run."""
     tokens = sqlglot.tokenize(sql, dialect="duckdb")
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        if token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
+        if token.token_type == TokenType.STRING:
             continue
-        name = token.text.lower()
-        if name in _WORDS or (after is not None and after.token_type == TokenType.L_PAREN):
+        name, bare = token.text.lower(), token.token_type != TokenType.IDENTIFIER
+        called = after is not None and after.token_type == TokenType.L_PAREN
+        if called or (bare and name in _WORDS):  # a name in quotes is called as well as any
             yield name
 
 

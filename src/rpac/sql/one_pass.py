@@ -17,7 +17,7 @@ from rpac.sql.engine import show
 from rpac.sql.measures import as_number, bounded, whole_type
 from rpac.sql.question import Question
 from rpac.sql.syntax import Node, group_keys, own_aggregates, snippet
-from rpac.sql.tables import UNIT, run
+from rpac.sql.tables import UNIT, put_in_schema, run
 from rpac.sql.totals import extremes, on_grid, ranked, totals
 
 PROBES = 64
@@ -216,8 +216,7 @@ def _owned_tree(question: Question) -> tuple[Node, Node]:
     analysis = question.analysis
     tree = question.tree.copy()
     twins = dict(zip((id(node) for node in question.tree.walk()), tree.walk(), strict=True))
-    for table in _private_sources(question):
-        twins[id(table)].set("db", exp.to_identifier("pool"))
+    put_in_schema(tree, question.tables, "pool")
     for scope in analysis.root.traverse():
         facts = analysis.of(scope)
         if facts.local and scope is not analysis.root and not scope.is_subquery:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import sqlglot
@@ -10,20 +11,22 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from rpac._base.checks import refuse
+from rpac.sql.engine import without_fields
 from rpac.sql.syntax import Node, snippet
 from rpac.sql.tables import Tables
 
 _SHOWN = 24
+_WORD = re.compile(r"[A-Za-z_]+")
 
 
 def parsed(tables: Tables, sql: str) -> Node:
     """Return the one SELECT in a text, every column with its table."""
     try:
-        tree = _one_select(sql)
+        tree = _uncommented(_one_select(sql))
         _refuse_other_tables(tree, tables)
         _refuse_names_from_rows(tree)
-        schema: dict[str, object] = dict(tables.columns)
-        return _spelled_out(qualify(tree, schema=schema, dialect="duckdb"))
+        tree = _spelled_out(qualify(tree, schema=_schema(tables), dialect="duckdb"))
+        return _as_written(tree, tables)
     except (SqlglotError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
         move = "Check its syntax and names."
@@ -46,6 +49,26 @@ def _one_select(sql: str) -> Node:
         got = "nothing" if tree is None else repr(snippet(tree))
         raise refuse("one SELECT", got, "Ask one question.")
     return tree
+
+
+def _uncommented(tree: Node) -> Node:
+    """Return a query without comments and hints: the parser takes orders from both.
+
+    `/* sqlglot.meta case_sensitive */` keeps a name from being lower-cased, for one.
+    """
+    for node in tree.walk():
+        node.comments = None
+        node._meta = None
+        node.args.pop("hint", None)
+    return tree
+
+
+def _schema(tables: Tables) -> dict[str, object]:
+    """Return the columns by table; a type without its fields, which entries may have named."""
+    return {
+        table: {name: without_fields(kind) for name, kind in inside.items()}
+        for table, inside in tables.columns.items()
+    }
 
 
 def _refuse_other_tables(tree: Node, tables: Tables) -> None:
@@ -72,6 +95,55 @@ def _refuse_names_from_rows(tree: Node) -> None:
     if found is not None:
         got, move = repr(snippet(found)), "Write one aggregate for each column, with FILTER."
         raise refuse("columns that the query names itself", got, move)
+
+
+def _refuse_loose_names(tree: Node, tables: Tables) -> None:
+    """Demand that every table is, letter by letter, one of the database or one in WITH in reach.
+
+    A name that is neither is nobody's to the analysis, and DuckDB might still find rows for it.
+    """
+    for table in tree.find_all(exp.Table):
+        if table.name not in tables.columns and not _in_reach(table):
+            move = "Write its name as the database has it."
+            raise refuse(f"tables among {sorted(tables.columns)}", repr(table.name), move)
+
+
+def _in_reach(table: Node) -> bool:
+    """Whether a query around a table names it in its WITH."""
+    at = table.parent
+    while at is not None:
+        made = at.args.get("with_") or at.args.get("with")
+        if made is not None and table.name in {cte.alias for cte in made.expressions}:
+            return True
+        at = at.parent
+    return False
+
+
+def _as_written(tree: Node, tables: Tables) -> Node:
+    """Return a query as its own text reads: what is looked at is what is run.
+
+    The parser writes some parts otherwise than it read them: a string as a bare word, say, which
+    is then code. So all that is asked of a query is asked of the text that it writes.
+    """
+    _refuse_odd_words(tree)
+    text = tree.sql("duckdb")
+    found = _one_select(text)
+    _refuse_odd_words(found)
+    _refuse_other_tables(found, tables)
+    _refuse_loose_names(found, tables)
+    _refuse_names_from_rows(found)
+    if found.sql("duckdb") != text or len(found.selects) != len(tree.selects):
+        got, move = "one that does not", "Write it with plainer functions."
+        raise refuse("a query that reads the same when it is written out", got, move)
+    return found
+
+
+def _refuse_odd_words(tree: Node) -> None:
+    """Refuse what is written without quotes, and is no word: it would be code."""
+    for word in tree.find_all(exp.Var):
+        if not _WORD.fullmatch(word.name):
+            got, move = repr(snippet(word)), "Write a plain word, or leave that argument out."
+            raise refuse("plain words where units and options stand", got, move)
 
 
 def _spelled_out(tree: Node) -> Node:

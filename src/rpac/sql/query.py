@@ -62,13 +62,14 @@ class Query:
         if not rows:
             got = f"none of {self.labels}"
             raise refuse("at least one row in the answer", got, "Ask for groups that there may be.")
+        table = Table(self._question, rows)
+        table.check()
         values = self._studied()
         filled = _filled(values)
         self.full = filled[-1]
         self._units = np.ones(len(self.measures)) if self._whole else self._spread_units(filled)
         degrees = np.array([measure.degree for measure in self.measures])
         scale = np.tile(self._units * 2.0**degrees, len(rows))
-        table = Table(self._question, rows)
         return Form(
             "table",
             (tuple(self.labels), tuple(rows)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from rpac.sql.syntax import (
     snippet,
     source_names,
 )
-from rpac.sql.tables import Tables, run
+from rpac.sql.tables import Tables, described
 
 OTHER = "other"
 
@@ -42,6 +43,7 @@ class Question:
         tree: Its syntax, every column with its table, declared groups written out.
         analysis: What is known of its scopes.
         labels: Names of its columns.
+        kinds: Their SQL types.
         keys: Places of its public columns.
         measures: Its other columns, numbers to privatize.
         declared: All entries of declared groups, by place of the column.
@@ -55,6 +57,7 @@ class Question:
     tree: Node
     analysis: Analysis
     labels: list[str]
+    kinds: list[str]
     keys: list[int]
     measures: list[Measure]
     declared: Mapping[int, list[Any]]
@@ -67,11 +70,8 @@ def read(tables: Tables, sql: str) -> Question:
     """Return a text as a question; one that is of single units, or of none, is refused."""
     tree = parsed(tables, sql)
     check_functions(tree)
+    labels, kinds = _described(tables, sql, tree)
     order, limit = take_order(tree)
-    labels, kinds = _described(tables, sql)
-    if len(labels) != len(tree.selects):  # a star over a struct, say: its names are not in the text
-        got = f"{len(tree.selects)} columns that stand for others"
-        raise refuse("columns that the query names itself", got, "Write them one by one.")
     root = build_scope(tree)
     assert root is not None
     analysis = Analysis(tables, root)
@@ -91,18 +91,34 @@ def read(tables: Tables, sql: str) -> Question:
     _refuse_alike(analysis, keys)
     guard(tree, tables)
     return Question(
-        tables, sql, tree, analysis, labels, keys, measures, declared, lost, order, limit
+        tables, sql, tree, analysis, labels, kinds, keys, measures, declared, lost, order, limit
     )
 
 
-def _described(tables: Tables, sql: str) -> tuple[list[str], list[str]]:
-    """Return the names and SQL types of the answer's columns."""
-    rows = run(tables, f"DESCRIBE {sql.strip().rstrip(';')}")
-    labels = [row[0] for row in rows]
+def _described(tables: Tables, sql: str, tree: Node) -> tuple[list[str], list[str]]:
+    """Return the names and SQL types of the answer's columns.
+
+    Those of the text that was asked, and they must be those of the text that is run.
+    """
+    asked, run = described(tables, sql), described(tables, tree.sql("duckdb"))
+    if len(asked) != len(tree.selects):  # a star over a struct, say: its names are not in the text
+        got = f"{len(tree.selects)} columns that stand for others"
+        raise refuse("columns that the query names itself", got, "Write them one by one.")
+    labels, kinds = [name for name, _ in asked], [kind for _, kind in asked]
+    same = len(run) == len(asked) and all(map(_alike, asked, run))
+    if not same:
+        got, move = "others when it is written out", "Write it with plainer functions."
+        raise refuse("columns of the same names and types", got, move)
     twice = [label for label, times in Counter(labels).items() if times > 1]
     if twice:
         raise refuse("unique names of columns", f"{twice[0]!r} twice", "Rename one with AS.")
-    return labels, [row[1] for row in rows]
+    return labels, kinds
+
+
+def _alike(asked: tuple[str, str], run: tuple[str, str]) -> bool:
+    """Whether a column is of one type in both texts, and of one name where the first has one."""
+    named = not re.fullmatch(r"_col_\d+", run[0])
+    return asked[1] == run[1] and (not named or asked[0].lower() == run[0].lower())
 
 
 def _refuse_rows(analysis: Analysis, labels: list[str]) -> None:

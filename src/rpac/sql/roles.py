@@ -35,6 +35,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from rpac._base.checks import refuse
 from rpac.sql.syntax import Node, joined
 from rpac.sql.tables import Tables
 
@@ -91,6 +92,8 @@ def facts_of_table(tables: Tables, name: str) -> Facts:
     Nothing is public unless its table or column was declared to be. A column that leads to the
     unit by declared links carries the key that it equals.
     """
+    if name not in tables.columns:  # nobody's rows, to this rule, and perhaps everybody's
+        raise refuse(f"tables among {sorted(tables.columns)}", repr(name), "Name one of them.")
     private = name in tables.private
     columns = tuple(
         (
@@ -100,7 +103,7 @@ def facts_of_table(tables: Tables, name: str) -> Facts:
                 entity=tables.entities.get((name, column)) if private else None,
             ),
         )
-        for column in tables.columns.get(name, {})
+        for column in tables.columns[name]
     )
     many = 1 if private else 0
     return Facts(private, private, private, rows=many, grows=many, columns=columns)

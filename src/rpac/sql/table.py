@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 from collections.abc import Callable
+from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import duckdb
 import narwhals as nw
+import numpy as np
 
+from rpac._base.checks import refuse
 from rpac._base.types import Floats
 from rpac.sql.question import Question
+
+_ORDERED = (str, bytes, datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
+"""What has an order of its own, beside numbers."""
 
 
 class Table:
@@ -43,7 +52,28 @@ class Table:
         leading = lines if like is None else self._lines(like)
         for column, falling in reversed(q.order):
             places.sort(key=lambda i: _sortable(leading[i][column]), reverse=falling)
-        return _native(q.labels, [lines[i] for i in places[: q.limit]], q.tables.kind)
+        shown = [lines[i] for i in places[: q.limit]]
+        for place in self._as_text:
+            shown = [[*line[:place], _text(line[place]), *line[place + 1 :]] for line in shown]
+        return _native(q.labels, shown, q.tables.kind)
+
+    @cached_property
+    def _as_text(self) -> list[int]:
+        """Places of the keys that no column of a frame holds, or no record: shown as text."""
+        kind, found = self.question.tables.kind, []
+        for j, place in enumerate(self.question.keys):
+            column = [row[j] for row in self.rows]
+            if any(map(_endless, column)) or not _fits(column, kind):
+                found.append(place)
+        return found
+
+    def check(self) -> None:
+        """Build the table once, of zeros: what cannot be shown is refused before it is charged."""
+        try:
+            self.build(np.zeros(len(self.rows) * len(self.question.measures)))
+        except Exception as error:  # each kind of frame has errors of its own
+            got, move = f"a {type(error).__name__}", "CAST the keys to VARCHAR."
+            raise refuse(f"rows that {self.question.tables.kind} can hold", got, move) from None
 
     def ordered(self, like: Floats, scale: Floats) -> Callable[[Floats], Any]:
         """Return what builds tables from unscaled numbers, in the order that `like` settles."""
@@ -64,7 +94,41 @@ class Table:
 
 
 def _sortable(value: Any) -> Any:
-    return (value is None, 0 if value is None else value)
+    """Return what orders entries of any type, NULL last; unlike ones stand apart by their type.
+
+    >>> sorted([{"a": 2}, None, {"a": 1}], key=_sortable)
+    [{'a': 1}, {'a': 2}, None]
+    """
+    if value is None:
+        return (2, "", ())
+    if isinstance(value, bool | int | float | Decimal):
+        odd = value != value  # not a number: after all numbers
+        return (1, "", ()) if odd else (0, "", value)
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair]
+    if isinstance(value, list | tuple):
+        return (0, "list", tuple(map(_sortable, value)))
+    aware = getattr(value, "tzinfo", None) is not None
+    if aware or not isinstance(value, _ORDERED):
+        return (0, "text", str(value))
+    return (0, type(value).__name__, value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _endless(value: Any) -> bool:
+    """Whether an entry is an infinite number, which no record holds."""
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _fits(column: list[Any], kind: str) -> bool:
+    try:
+        _native(["k"], [[value] for value in column], kind)
+    except Exception:  # each kind of frame has errors of its own
+        return False
+    return True
 
 
 def _native(labels: list[str], lines: list[list[Any]], kind: str) -> Any:

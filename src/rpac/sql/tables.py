@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlglot import exp
 
 from rpac._base.checks import refuse
 from rpac._base.hashing import digest
 from rpac._base.types import Ints
-from rpac.sql.engine import connect, execute, kind_of, load, quoted, show
+from rpac.sql.engine import connect, describe, execute, kind_of, load, quoted, show
 from rpac.worlds.source import Pool, Subsets
 
 UNIT = "__unit"
@@ -241,7 +242,19 @@ class Tables:
 
 def run(tables: Tables, sql: str, form: str = "fetchall") -> Any:
     """Return all rows of a statement on loaded tables; errors and forms as in `engine.execute`."""
-    return execute(tables.connection, sql, tables.columns, form)
+    return execute(tables.connection, sql, form)
+
+
+def described(tables: Tables, sql: str) -> list[tuple[str, str]]:
+    """Return the names and SQL types of a SELECT's columns; errors as in `engine.describe`."""
+    return describe(tables.connection, sql, tables.columns)
+
+
+def put_in_schema(tree: Any, tables: Tables, schema: str) -> None:
+    """Let every table in a query be the one in this schema, so that no name means anything else."""
+    for table in tree.find_all(exp.Table):
+        if table.name in tables.columns:
+            table.set("db", exp.to_identifier(schema))
 
 
 def _pair(name: str) -> tuple[str, str]:
