@@ -1,10 +1,17 @@
 """The other side of `apart.py`: a process that runs a function in children of its own.
 
-It reads a function, then calls, and answers each with bytes. Before the first call it shuts every
-descriptor but its line, ends whatever loading the function started, and lets the kernel forbid
-(Landlock, where there is such a thing) that it or a child writes to any file or terminal, looks
-into another process, or sends it a signal. A child has a session of its own; after its call all
-its descendants are killed, those that left the session too.
+It reads a function, then calls, and answers each with bytes. Before it loads the function, so that
+no thread started on loading is left out, it lets the kernel forbid that it or a child writes to
+any file or terminal, looks into another process or sends it a signal (Landlock, where there is such
+a thing), or leaves a value in what outlasts it: times, rights and attributes of files, shared
+memory, queues and keys of the user, priorities and limits of other processes (`seccomp.py`).
+Before the first call it shuts every descriptor but its line, and ends whatever loading started. A
+child has a session of its own; after its call all its descendants are killed, those that left the
+session too.
+
+Open stay: the network; time and memory, which the kernel counts for whoever waits for a process;
+what reading a file tells (its time of access, the cache, a named pipe that is emptied); and, while
+a call runs, what anybody may see of a process (its name, its locks, its share of a user's limits).
 """
 
 from __future__ import annotations
@@ -26,6 +33,7 @@ from typing import Any, NoReturn
 import cloudpickle
 import numpy as np
 
+from rpac.worlds import seccomp
 from rpac.worlds.apart import HEAD, LOADING, NUMBERS, READY, TEXT, THREADS, receive
 
 _IDLE = frozenset({"jemalloc_bg_thd", "polars-ooc-clea"})
@@ -36,6 +44,8 @@ _DEATH_SIGNAL, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 36, 38
 _LANDLOCK, _RULE, _RESTRICT = 444, 445, 446
 _WRITES = 0x1FF2
 """Landlock's rights to write to files, and to make and remove them."""
+_ASKS_DEVICES, _SCOPES = 5, 6
+"""Versions of Landlock that close requests to devices; signals and abstract sockets."""
 _Function = Callable[..., Any]
 
 
@@ -56,6 +66,8 @@ def serve(
         _reseed()  # which loads what children need for it
         with socket.socket(fileno=line) as asks:
             packed = _part(asks)
+            fence()
+            seccomp.bar()
             function = None if bare else _loaded(packed, near)
             _sweep()
             if not bare and not _alone():
@@ -64,7 +76,6 @@ def serve(
             os.dup2(line, 3, inheritable=False)
             os.closerange(4, _most_descriptors())
             asks.detach()
-        fence()
         with socket.socket(fileno=3) as asks:
             asks.sendall(READY)
             while True:
@@ -131,6 +142,8 @@ def _child(
         os.closerange(4, _most_descriptors())
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        if landlock() < _SCOPES:
+            seccomp.bar_signals(os.getpid())
         if function is None:
             function = cloudpickle.loads(packed)
         _limit(*limits)
@@ -218,14 +231,16 @@ def fence() -> bool:  # pragma: no cover  (child process)
     if version < 1:
         return False
     handled = _WRITES | (1 << 13 if version > 1 else 0) | (1 << 14 if version > 2 else 0)
-    scoped = 3 if version > 5 else 0  # abstract sockets, signals
+    requests = 1 << 15 if version >= _ASKS_DEVICES else 0
+    handled |= requests
+    scoped = 3 if version >= _SCOPES else 0  # abstract sockets, signals
     rules = struct.pack("<QQQ", handled, 0, scoped)[
         : 8 if version < 4 else 16 if version < 6 else 24
     ]
     fd = call(_LANDLOCK, rules, ctypes.c_size_t(len(rules)), 0)
     for path in (path for pattern in _DEVICES for path in glob.glob(pattern)):
         device = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        call(_RULE, fd, 1, struct.pack("<Qi", 1 << 1, device), 0)
+        call(_RULE, fd, 1, struct.pack("<Qi", 1 << 1 | requests, device), 0)
         os.close(device)
     _prctl(_NO_NEW_PRIVILEGES, 1)
     done = call(_RESTRICT, fd, 0) == 0
