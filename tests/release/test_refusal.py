@@ -11,7 +11,9 @@ from rpac.release.refusal import MARK, refusal_in, was_withheld, withheld
 
 
 @pytest.mark.parametrize("error", [ValueError("secret"), rpac.BudgetSpent("1", "0", "x", 0.0),
-                                   rpac.MechanismError("secret"), MemoryError()])  # fmt: skip
+                                   rpac.MechanismError("secret"), MemoryError(), SystemExit(40),
+                                   GeneratorExit(), rpac.LedgerError("secret"),
+                                   Withheld()])  # fmt: skip
 def test_whatever_it_was_comes_out_the_same(error):
     booked = []
     with pytest.raises(Withheld) as caught, withheld(lambda: booked.append(1)):
@@ -23,13 +25,31 @@ def test_whatever_it_was_comes_out_the_same(error):
 
 
 def test_books_and_interrupts_pass_and_what_was_typed_where_it_is_named():
-    for error in (rpac.LedgerError("disk"), KeyboardInterrupt()):
-        with pytest.raises(type(error)), withheld(lambda: pytest.fail("booked")):
-            raise error
+    with pytest.raises(KeyboardInterrupt) as caught, withheld(lambda: pytest.fail("booked")):
+        raise KeyboardInterrupt("secret")
+    assert caught.value.args == ()
     with pytest.raises(rpac.InputError, match="typed"), withheld(static=(rpac.InputError,)):
         raise rpac.InputError("typed")
     with pytest.raises(Withheld), withheld():
         raise rpac.InputError("typed")
+
+
+def opened(path, within):
+    """Let the ledger raise an error of its own, by a function that has a name of its choice."""
+    space = {"__name__": within, "Ledger": rpac.Ledger, "path": path}
+    exec("def call():\n    Ledger(path)", space)
+    space["call"]()
+
+
+def test_books_that_fail_pass_unless_a_function_had_a_hand_in_it(folder):
+    path = f"{folder}/l.db"
+    with open(path, "wb") as file:
+        file.write(b"no ledger" * 1000)
+    with pytest.raises(rpac.LedgerError), withheld(lambda: pytest.fail("booked")):
+        rpac.Ledger(path)
+    for within in (__name__, "rpac.ledger.ledger"):
+        with pytest.raises(Withheld), withheld(static=(rpac.InputError,)):
+            opened(path, within)
 
 
 def test_no_warning_tells_the_reason():

@@ -63,3 +63,34 @@ def test_a_refusal_tells_the_kind_and_not_the_width(answer, kind):
     with pytest.raises(rpac.MechanismError, match=f"numbers from the mechanism; got {kind}") as at:
         flatten(answer)
     assert "9" not in str(at.value)
+
+
+LOUD = type("Loud", (str,), {"__eq__": lambda *_: True, "__hash__": lambda _: 0})
+NAMED = {
+    "a series": lambda x: pd.Series([1.0], name=f"secret {x}"),
+    "an index": lambda x: pd.Series([1.0], index=pd.Index(["a"], name=f"secret {x}")),
+    "an index of a frame": lambda x: pd.DataFrame({"a": [1.0]}, index=pd.Index([0], name=str(x))),
+    "a category that none has": lambda x: pd.Series(
+        [1.0], index=pd.CategoricalIndex(["a"], ["a", f"secret {x}"])
+    ),
+    "a level that none has": lambda x: pd.Series(
+        [1.0], index=pd.MultiIndex([["a"], ["b", f"secret {x}"]], [[0], [0]])
+    ),
+    "a class": lambda x: type(f"secret {x}", (pd.Series,), {})([1.0]),
+    "a key that says it is equal": lambda x: {LOUD(f"secret {x}"): 1.0},
+    "a key of another type": lambda x: {1 if x > 1 else 1.0: 1.0},
+    "a key of another sign": lambda x: {0.0 if x > 1 else -0.0: 1.0},
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_that_differ_between_worlds_are_refused(name):
+    """Those of one world would stand in the answer, and nothing books them."""
+    with pytest.raises(rpac.MechanismError, match="forms that differ"):
+        rpac.simulate(rpac.Worlds([1.0, 2.0]), NAMED[name])
+
+
+@pytest.mark.parametrize("key", ["a", 7, 300.5, ("a", 1), np.int64(5), pd.Timestamp("2020-01-01")])
+def test_names_that_agree_pass(key):
+    rpac.simulate(rpac.Worlds([1.0, 2.0]), lambda x: {key: x})
+    rpac.simulate(rpac.Worlds([1.0, 2.0]), lambda x: pd.Series([x, x], index=[key, "b"], name="n"))

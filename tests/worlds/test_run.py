@@ -101,6 +101,77 @@ def test_bad_mechanisms_in_parallel():
         rpac.simulate(SOURCE, fail, n_jobs=2)
 
 
+def says(error):
+    def act(*_, **__):
+        raise error
+
+    return act
+
+
+SAID = "row 17 of the secret"
+LOUD = [rpac.InputError(SAID), rpac.LedgerError(SAID), rpac.MechanismError(SAID), rpac.Withheld(),
+        SystemExit(41), GeneratorExit(SAID), type(SAID, (Exception,), {})()]  # fmt: skip
+
+
+def speaking(error):
+    """Yield answers that raise an error when they are looked at."""
+    names = ("__array__", "__len__", "__class__", "columns", "index", "dtype", "__iter__")
+    for name in names:
+        value = (
+            says(error) if name in ("__array__", "__len__", "__iter__") else property(says(error))
+        )
+        yield type("Loud", (list if name == "__iter__" else object,), {name: value})()
+    yield {type("Key", (str,), {"__eq__": says(error), "__hash__": str.__hash__})("a"): 1.0}
+    yield type("Text", (str,), {"__eq__": says(error), "__str__": says(error)})("a")
+
+
+@pytest.mark.parametrize("error", LOUD, ids=lambda e: type(e).__name__)
+def test_an_answer_that_speaks_when_it_is_looked_at_says_nothing(error):
+    for number in range(9):
+
+        def mechanism(x, number=number):
+            return list(speaking(error))[number]
+
+        with pytest.raises(rpac.MechanismError) as caught:
+            rpac.simulate(SOURCE, mechanism)
+        assert type(caught.value) is rpac.MechanismError
+        assert SAID not in str(caught.value)
+
+
+def test_a_stack_that_speaks_says_nothing():
+    loud = type("Loud", (), {"__len__": says(rpac.InputError(SAID))})
+    with pytest.raises(rpac.MechanismError, match="got an exception on some"):
+        rpac.simulate(SOURCE, rpac.vectorized(lambda s: loud()))
+
+
+class Announces:
+    def __call__(self, x):
+        return 0.0
+
+    def announce(self, source):
+        raise rpac.InputError(SAID)
+
+
+class Pretends(Announces):
+    __module__ = "rpac.questions.statistics"
+
+
+@pytest.mark.parametrize("kind", [Announces, Pretends])
+def test_what_others_announce_is_refused_in_fixed_words(kind):
+    with pytest.raises(rpac.MechanismError, match="got an exception on some"):
+        rpac.simulate(SOURCE, kind())
+
+
+def test_an_interrupt_says_nothing():
+    for act in (
+        says(KeyboardInterrupt(SAID)),
+        lambda x: list(speaking(KeyboardInterrupt(SAID)))[0],
+    ):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            rpac.simulate(SOURCE, act)
+        assert caught.value.args == ()
+
+
 def test_bad_arguments():
     with pytest.raises(
         rpac.InputError, match="Expected a Source; got list. Wrap data in rpac.Subsets"

@@ -8,8 +8,9 @@ budget) is refused beforehand, in its own words and for nothing.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ def withheld(
 ) -> Iterator[None]:
     """Run a block that looks at data; whatever it raises comes out as `Withheld`.
 
-    Books that cannot be written (`LedgerError`) and interrupts pass, and are not booked.
+    Books that cannot be written (`LedgerError` of the ledger itself, with no other code on its way)
+    and interrupts pass, and are not booked.
 
     Args:
         book: Called before `Withheld` is raised: writes and charges it.
@@ -44,22 +46,40 @@ def withheld(
         warning of NumPy's.
     """
     failed = False
-    passing: tuple[type[Exception], ...] = (LedgerError, *static)
     try:
         with np.errstate(all="ignore"):
             yield
-    except passing:
-        raise
-    except Exception:  # whatever it says, it says of data
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # without what it says
+    except BaseException as error:  # whatever it says, it says of data
+        if type(error) in static or (type(error) is LedgerError and _of_the_books(error)):
+            raise
         failed = True
     if failed:
         if book is not None:
             book()
-        error = Withheld()
+        refusal = Withheld()
         try:
-            raise error
+            raise refusal
         finally:
-            error.__context__ = None  # which a traceback would print, and a debugger show
+            refusal.__context__ = None  # which a traceback would print, and a debugger show
+
+
+def _of_the_books(error: LedgerError) -> bool:
+    """Tell whether the block called the ledger, which raised this: a function could do so too.
+
+    Whatever an error passes on its way is in its traceback: this generator, the block, the rest.
+    """
+    step: TracebackType | None = error.__traceback__
+    names = []
+    while step is not None:
+        inside, name = step.tb_frame.f_globals, str(step.tb_frame.f_globals.get("__name__"))
+        genuine = getattr(sys.modules.get(name), "__dict__", None) is inside
+        names.append(name if genuine else "")
+        step = step.tb_next
+    called = names[2:]
+    ours = all(name == "contextlib" or name.startswith("rpac.") for name in called)
+    return bool(called) and ours and called[-1].startswith("rpac.ledger.")
 
 
 def refusal_in(

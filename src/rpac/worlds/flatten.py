@@ -15,6 +15,8 @@ from rpac.errors import MechanismError
 
 UNSCALED = 1.0
 """The factor of answers that are released in their own units."""
+_PLAIN = frozenset({"builtins", "numpy", "datetime", "decimal", "fractions", "uuid"})
+"""Homes of types whose values can serve as names, beside pandas."""
 _MOVE = "Return a number, a label, an array, a dict of numbers or a data frame of numbers."
 
 
@@ -130,7 +132,14 @@ def _flatten_series(answer: Any) -> tuple[Form, Floats]:
     def rebuild(values: Floats) -> Any:
         return kind(_typed(values, whole=whole), index=index, name=name)
 
-    return Form("series", tuple(index), whole=whole, rebuild=rebuild), flat
+    layout = (kind, name, _names_of(index), tuple(index))
+    return Form("series", layout, whole=whole, rebuild=rebuild), flat
+
+
+def _names_of(index: Any) -> tuple[Any, ...]:
+    """Return all that an index shows beside its entries: names, and values that none may have."""
+    levels = getattr(index, "levels", None) or [getattr(index, "categories", ())]
+    return tuple(getattr(index, "names", ())), tuple(tuple(level) for level in levels)
 
 
 def _flatten_frame(answer: Any) -> tuple[Form, Floats]:
@@ -150,8 +159,20 @@ def _flatten_frame(answer: Any) -> tuple[Form, Floats]:
         return native
 
     index = getattr(answer, "index", None)  # pandas has one; it must not depend on the world
-    layout = (tuple(frame.columns), len(frame), None if index is None else tuple(index))
+    rows = None if index is None else (_names_of(index), tuple(index))
+    layout = (str(frame.implementation), tuple(frame.columns), len(frame), rows)
     return Form("frame", layout, whole=whole, rebuild=rebuild), table.ravel()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare names as they are shown: those of the first world stand for all."""
+    if one is other:
+        return True
+    if type(one) is tuple and type(other) is tuple:
+        return len(one) == len(other) and all(map(_same, one, other))
+    if type(one).__module__ not in _PLAIN and not type(one).__module__.startswith("pandas."):
+        return False  # it may say of itself what it likes
+    return type(one) is type(other) and repr(one) == repr(other) and bool(one == other)
 
 
 def common_form(forms: list[Form]) -> Form:
@@ -161,7 +182,7 @@ def common_form(forms: list[Form]) -> Form:
         MechanismError: If the form differs between worlds: its shape would tell the secret.
     """
     first = forms[0]
-    same = all(f.name == first.name and f.layout == first.layout for f in forms)
+    same = all(f.name == first.name and _same(f.layout, first.layout) for f in forms)
     if not same:
         raise refuse(
             "the same form of answer in every world",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import inspect
 import math
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -56,7 +59,7 @@ def simulate(
 
     Raises:
         MechanismError: If the mechanism fails, or its answers differ in form. The message names
-            the type of the failure, never a world.
+            the type of the failure, if it is one of Python's own, never a world.
     """
     if not isinstance(source, Source):
         raise refuse(
@@ -71,7 +74,8 @@ def simulate(
         raise refuse("a callable mechanism", type(mechanism).__name__, move)
     worlds = source.worlds(count(seed, "seed", least=0))
     outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
-    check_pure(mechanism, worlds, outputs, seed)
+    with _black_box():
+        check_pure(mechanism, worlds, outputs, seed)
     return outputs
 
 
@@ -124,13 +128,50 @@ def evaluate(
     if n_jobs != -1:
         count(n_jobs, "n_jobs", least=1)
     count(seed, "seed", least=0)
-    announced = mechanism.announce(source) if hasattr(mechanism, "announce") else None
-    if getattr(mechanism, "takes_stack", False):
-        answers = _run_stacks(mechanism, secrets)
-    else:
-        answers = _run_each(mechanism, secrets, n_jobs, seed)
-    form, values = _rows(answers)
-    return _collected(form, values, source, announced or form)
+    announced = _announced(mechanism, source)
+    with _black_box():  # what it returns may be an object that raises when it is looked at
+        if getattr(mechanism, "takes_stack", False):
+            answers = _run_stacks(mechanism, secrets)
+        else:
+            answers = _run_each(mechanism, secrets, n_jobs, seed)
+        form, values = _rows(answers)
+        return _collected(form, values, source, announced or form)
+
+
+def _announced(mechanism: Callable[..., Any], source: Source) -> Form | None:
+    """Return the form that a mechanism announces; the words of a refusal must be rpac's own."""
+    kind = type(mechanism)
+    home = sys.modules.get(kind.__module__) if kind.__module__.startswith("rpac.") else None
+    if getattr(home, kind.__name__, None) is kind:
+        return mechanism.announce(source) if hasattr(mechanism, "announce") else None
+    with _black_box():
+        return mechanism.announce(source) if hasattr(mechanism, "announce") else None
+
+
+@contextlib.contextmanager
+def _black_box() -> Iterator[None]:
+    """Run what may be code of the mechanism: whatever it raises becomes one refusal.
+
+    Refusals of its answers, by this room, pass in their own words.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # without what it says
+    except BaseException as error:
+        if type(error) is MechanismError and _raised_here(error):
+            raise
+        raise _failed(error) from None
+
+
+def _raised_here(error: BaseException) -> bool:
+    """Tell whether an error was raised by this room, or came back from another process."""
+    step = error.__traceback__
+    assert step is not None
+    while step.tb_next is not None:
+        step = step.tb_next
+    name = str(step.tb_frame.f_globals.get("__name__"))
+    return name.startswith(("rpac.worlds.", "joblib."))
 
 
 def _run_each(
@@ -164,15 +205,17 @@ def _run(mechanism: Callable[..., Any], secret: Any, seed: Any = None) -> Any:
             return mechanism(secret)
         return mechanism(secret, rng=np.random.default_rng(seed))
     except KeyboardInterrupt:
-        raise
+        raise KeyboardInterrupt from None  # without what it says
     except BaseException as error:  # a black box may raise anything
         raise _failed(error) from None
 
 
 def _failed(error: BaseException) -> RpacError:
+    name = type(error).__name__
+    known = getattr(builtins, name, None) is type(error)  # other names are text of its choice
     return refuse(
         "a mechanism that answers on every world",
-        f"a {type(error).__name__} on some",
+        f"{f'a {name}' if known else 'an exception'} on some",
         "Its message is withheld, since it may quote the secret: try the mechanism on made-up "
         "data, or catch the error inside and return a fixed value.",
         MechanismError,
@@ -214,7 +257,7 @@ def _answers(mechanism: Callable[..., Any], stack: Any) -> Any:
     if not hasattr(results, "__len__") or len(results) != len(stack):
         raise refuse(
             "one answer for each world of the stack",
-            type(results).__name__,
+            "another number",
             "Return an array whose first axis is the stack's.",
             MechanismError,
         )
