@@ -159,7 +159,7 @@ def without_fields(text: str) -> str:
 
     One person's row makes a field of a STRUCT, or an entry of an ENUM.
 
-    >>> without_fields("sum(STRUCT(a DOUBLE, \\"it's (b\\" DOUBLE)[])")
+    >>> without_fields("sum(STRUCT(a DOUBLE, hiv DOUBLE)[])")
     'sum(STRUCT[])'
     """
     found = _NESTED.search(text)
