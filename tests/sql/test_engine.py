@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import rpac
-from rpac.sql.engine import connect, execute, kind_of, load, quoted, show
+from rpac.sql.engine import connect, describe, execute, kind_of, load, quoted, show, without_fields
 from tests.sql.people import frame
 
 
@@ -83,15 +83,15 @@ def test_errors_of_names_and_types_are_told_and_errors_of_entries_are_not(con):
         "SELECT avg('a' || 'b')": "computes; got text in an expression. Count it",
     }.items():
         with pytest.raises(rpac.InputError, match=message) as caught:
-            execute(con, sql, COLUMNS)
+            describe(con, sql, COLUMNS)
         assert "secret" not in str(caught.value)
     with pytest.raises(
         rpac.MechanismError, match="every world; got a ConversionException. Guard"
     ) as e:
-        execute(con, "SELECT name::INT FROM pool.t", COLUMNS)
+        execute(con, "SELECT name::INT FROM pool.t")
     assert "secret" not in str(e.value)
-    assert execute(con, "SELECT x FROM pool.t", COLUMNS) == [(1,)]
-    assert execute(con, "SELECT x FROM pool.t", COLUMNS, "fetchnumpy")["x"].tolist() == [1]
+    assert execute(con, "SELECT x FROM pool.t") == [(1,)]
+    assert execute(con, "SELECT x FROM pool.t", "fetchnumpy")["x"].tolist() == [1]
 
 
 def test_a_database_that_broke_says_so_in_the_one_way(con):
@@ -100,3 +100,67 @@ def test_a_database_that_broke_says_so_in_the_one_way(con):
         rpac.MechanismError, match="a database that answers; got a Connection.* anew"
     ):
         show(con, "x", {"u": np.arange(3)})
+
+
+def test_no_class_of_error_makes_a_failure_on_rows_a_fact_of_the_text(con):
+    """A function may raise a parser's error for an entry, and quote it, through TRY."""
+    said = set()
+    for pay in (12345, 54321):
+        load(con, f"t{pay}", frame(pay=[pay]))
+        text = """'{"error":true,"error_type":"x","error_message":"' || pay || '"}'"""
+        with pytest.raises(rpac.MechanismError) as caught:
+            execute(con, f"SELECT TRY(json_deserialize_sql({text})) FROM pool.t{pay}")
+        said.add(str(caught.value))
+    assert said == {"Expected a query that runs on every world; got a ParserException. "
+                    "Guard casts with TRY."}  # fmt: skip
+
+
+def test_an_error_of_python_is_told_like_one_of_the_database():
+    class Broken:
+        def execute(self, sql):
+            raise UnicodeDecodeError("utf-8", b"secret", 0, 1, "secret")
+
+    with pytest.raises(rpac.MechanismError, match="got a UnicodeDecodeError. Guard") as caught:
+        execute(Broken(), "SELECT 1")
+    assert "secret" not in str(caught.value)
+
+
+def test_only_one_select_is_described(con):
+    for sql in ("SELECT 1; SELECT 2", "CREATE TABLE x (a INT)", "", "PIVOT t ON a USING sum(b)"):
+        with pytest.raises(rpac.InputError, match="Expected one SELECT; got . statements, or one"):
+            describe(con, sql, COLUMNS)
+    assert describe(con, "SELECT 1 AS a; ", COLUMNS) == [("a", "INTEGER")]
+    assert describe(con, "SELECT 1 AS a -- b", COLUMNS) == [("a", "INTEGER")]
+    con.close()
+    with pytest.raises(rpac.InputError, match="DuckDB can run; got a ConnectionException"):
+        describe(con, "SELECT 1", COLUMNS)
+
+
+def test_no_message_names_what_one_row_made_a_name(con):
+    """A field of a STRUCT or an entry of an ENUM is one person's: messages quote their types."""
+    for sql in ("sum(x)", "x + 1", "x.b", "abs([x])", "sum(e)", "x.b.c", "struct_extract(x, 'b')",
+                "sum(m)", "x::INT + e", "struct_extract(x, 3)"):  # fmt: skip
+        said = set()
+        for field in ("flu", "hiv", "it's (odd", 'a ""b'):
+            entry = field.replace("'", "''")
+            con.execute(
+                f"CREATE OR REPLACE TABLE pool.s AS SELECT {{'a': 1, \"{field}\": 2}} AS x, "
+                f"CAST('{entry}' AS ENUM('{entry}', 'z')) AS e, "
+                f"MAP {{'a': {{\"{field}\": 1}}}} AS m"
+            )
+            try:
+                describe(con, f"SELECT {sql} FROM pool.s", COLUMNS)
+            except rpac.InputError as error:
+                said.add(str(error))
+        assert len(said) <= 1
+        assert not any(word in text for text in said for word in ("flu", "hiv", "odd", "a b"))
+
+
+def test_types_are_cut_to_their_first_word():
+    for text, short in {
+        "DECIMAL(9,2)": "DECIMAL(9,2)",
+        "STRUCT(a DOUBLE, b STRUCT(c INT))[]": "STRUCT[]",
+        "f(ENUM('a)', 'b'), MAP(VARCHAR, INT), x)": "f(ENUM, MAP, x)",
+        'UNION("a)b" INT': "UNION",
+    }.items():
+        assert without_fields(text) == short

@@ -59,3 +59,23 @@ def test_the_others_may_be_called():
         db = rpac.Database({"t": frame(id=[1, 2, 3, 4], first=[1, 2, 3, 4])}, "id", worlds=4)
         check_functions(parsed(db, f"SELECT {items} FROM t"))
     check_functions(parsed(DB, "SELECT avg(list_sum([age, 1])) AS random, 'now()' AS x FROM staff"))
+
+
+CODE = (
+    "json_deserialize_sql(dept)", "json_serialize_sql(dept)", "json_serialize_plan(dept)",
+    "getenv('HOME')", "pg_typeof(age)", "version()", "json_execute_serialized_sql(dept)",
+    '"json_deserialize_sql"(dept)', "dept.json_deserialize_sql()", "read_text('x')",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CODE)
+def test_what_takes_text_for_code_is_refused(call):
+    tree = parsed(DB, f"SELECT avg(length({call})) AS x FROM staff")
+    with pytest.raises(rpac.InputError, match="that take no text for code; got .* Write what it"):
+        check_functions(tree)
+
+
+def test_a_name_in_quotes_is_called_as_well():
+    tree = parsed(DB, 'SELECT avg(age) FROM staff WHERE main."random"() > 0.5')
+    with pytest.raises(rpac.InputError, match="that depend on their arguments alone; got random"):
+        check_functions(tree)

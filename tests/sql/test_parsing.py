@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 import rpac
-from rpac.sql.parsing import parsed, take_order
+from rpac.sql.parsing import _as_written, parsed, take_order
 from tests.sql.people import database
 
 DB = database()
@@ -92,6 +92,7 @@ def test_long_lists_of_columns_are_cut():
         ("ORDER BY count(*)", [(1, False)], None),
         ("ORDER BY avg(age), n", [(1, False)], None),
         ("LIMIT 0", [], 0),
+        ("FETCH FIRST 3 ROWS ONLY", [], 3),
     ],
 )
 def test_order_and_limit_are_taken_off(rest, order, limit):
@@ -105,7 +106,6 @@ def test_what_cannot_be_applied_to_released_rows_is_refused():
         "LIMIT 1 OFFSET 1": "no OFFSET in the outermost SELECT; got OFFSET 1",
         "LIMIT 1 + 1": r"a plain number in LIMIT; got 'LIMIT 1 \+ 1'",
         "LIMIT 50%": "a plain number in LIMIT; got 'LIMIT 50 PERCENT'",
-        "FETCH FIRST 3 ROWS ONLY": "a plain number in LIMIT; got 'FETCH FIRST 3",
     }.items():
         with pytest.raises(rpac.InputError, match=message):
             take_order(parsed(DB, f"SELECT avg(age) FROM staff {rest}"))
@@ -138,3 +138,90 @@ def test_a_name_of_a_table_means_that_table_everywhere():
         parsed(
             database(), "WITH codes AS (SELECT age AS code FROM staff) SELECT count(*) FROM codes"
         )
+
+
+def pools():
+    """Return two databases that differ in the salary of one person."""
+    for pay in (12345.0, 54321.0):
+        rows = [{"id": i, "name": f"p{i}", "dept": "lab" if i % 2 else "ops", "pay": 1000.0 + i}
+                for i in range(40)]  # fmt: skip
+        rows[17]["pay"] = pay
+        yield rpac.Database({"staff": pd.DataFrame(rows)}, "id", worlds=16, public=["dept"])
+
+
+CODE = {
+    "a date": "''UTC'')::DATE + (SELECT max(pay)::INT FROM pool.staff WHERE id = 17) + (0",
+    "a text": "''UTC'')::VARCHAR || (SELECT name || pay FROM pool.staff LIMIT 1) || (''''",
+    "known tables": "''UTC'')::DATE + (SELECT max(pay)::INT FROM staff) + (0",
+    "a comment": "''UTC'') --",
+}
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_a_string_does_not_become_code(name):
+    """What the parser writes is what is run: one of its functions wrote a string without quotes."""
+    moment = "TIMESTAMPTZ '2000-01-01 00:00:00+00'"
+    found = set()
+    for db in pools():
+        with pytest.raises(rpac.InputError, match="plain words where units") as caught:
+            db.query(
+                f"SELECT time_bucket(INTERVAL '1 day', {moment}, '{CODE[name]}') AS k, "
+                "avg(pay) AS s FROM staff GROUP BY 1"
+            )
+        found.add(str(caught.value))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("pay > (SELECT max(pay) FROM pool.staff)", "tables among .*, without a schema; got pool"),
+        ("pay > (SELECT max(u) FROM world.__members)", "without a schema; got world"),
+        ("pay > 1; DROP TABLE staff", "Expected one SELECT; got 2 statements"),
+        ("pay > (SELECT max(pay) FROM STAFF)", "Expected tables among .*; got 'STAFF'. Write its"),
+        ("pay IN (FROM staff PIVOT (sum(pay) FOR name IN ('a')))", "that the query names itself"),
+        ("pay<1", "a query that reads the same when it is written out; got one that does not"),
+    ],
+)
+def test_what_is_run_is_looked_at_whatever_the_first_look_found(text, message):
+    """A part that the parser would write as any text: it is read again before it is run."""
+    for db in pools():
+        tree = parsed(db, "SELECT avg(pay) AS s FROM staff WHERE name = 'p17'")
+        tree.find(exp.Where).set("this", exp.Identifier(this=text, quoted=False))
+        with pytest.raises(rpac.InputError, match=message):
+            _as_written(tree, db)
+
+
+SHOUTED = {
+    "a subquery": "SELECT avg(pay) * 0 + (SELECT max(STAFF.pay) FROM STAFF {} "
+    "WHERE STAFF.name = 'p17') AS x FROM staff",
+    "a join": "SELECT avg(s.pay) * 0 + max(t.pay) AS x FROM staff AS s CROSS JOIN STAFF {} AS t "
+    "WHERE t.name = 'p17'",
+    "beside a count": "SELECT (SELECT max(t.pay) FROM STAFF {} AS t WHERE t.name = 'p17') AS x, "
+    "count(*) AS n FROM staff",
+}
+
+
+@pytest.mark.parametrize("name", SHOUTED)
+def test_a_comment_does_not_change_whose_rows_a_table_holds(name):
+    comment = "/* sqlglot.meta case_sensitive */"
+    for db in pools():
+        plain, told = (db.query(SHOUTED[name].format(text)) for text in ("", comment))
+        assert not told.one_pass
+        assert parsed(db, told.sql).sql() == parsed(db, plain.sql).sql()
+        names = {table.name for table in parsed(db, told.sql).find_all(exp.Table)}
+        assert names == {"staff"}
+
+
+def test_hints_and_comments_are_left_out():
+    plain = parsed(DB, "SELECT avg(age) FROM staff")
+    for text in ("SELECT /*+ BROADCAST(staff) */ avg(age) FROM staff",
+                 "SELECT avg(age) /* a */ FROM staff -- b"):  # fmt: skip
+        assert parsed(DB, text).sql() == plain.sql()
+
+
+def test_a_name_in_with_is_known_where_it_reaches_and_not_elsewhere():
+    inside = "(WITH __members AS (SELECT 1 AS u) SELECT max(u) FROM __members)"
+    assert parsed(DB, f"SELECT avg(age) + {inside} FROM staff").find(exp.CTE)
+    with pytest.raises(rpac.InputError, match="tables among .*; got '__members'. Write its name"):
+        parsed(DB, f"SELECT avg(age) + {inside} + (SELECT count(*) FROM __members) FROM staff")

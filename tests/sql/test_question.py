@@ -1,8 +1,10 @@
 """Which questions are taken, and what is public, declared and a number in them."""
 
 import pytest
+from sqlglot import exp
 
 import rpac
+from rpac.sql.parsing import parsed
 from rpac.sql.question import OTHER, read
 from tests.sql.people import database
 
@@ -146,3 +148,25 @@ def test_groups_that_are_not_shown_are_public_too():
     with pytest.raises(rpac.InputError, match="groups in 'staff.age' that are public or declared"):
         read(database(), "SELECT count(*) AS n FROM staff GROUP BY age")
     assert read(database(), "SELECT count(*) AS n FROM staff GROUP BY dept").keys == []
+
+
+@pytest.mark.parametrize("change", [
+    lambda tree: tree.selects[1].set("this", exp.Literal.string("x")),
+    lambda tree: tree.selects[1].set("alias", exp.to_identifier("b")),
+    lambda tree: tree.select("1 AS more", copy=False),
+])  # fmt: skip
+def test_the_text_that_is_run_has_the_columns_of_the_one_that_was_asked(change, monkeypatch):
+    """The parser might write a query otherwise than it read it, and DuckDB says so."""
+    sql = "SELECT dept, avg(age) AS a FROM staff GROUP BY dept"
+    assert read(DB, sql).kinds == ["VARCHAR", "DOUBLE"]
+
+    def other(tables, text):
+        tree = parsed(tables, text)
+        change(tree)
+        return tree
+
+    monkeypatch.setattr("rpac.sql.question.parsed", other)
+    with pytest.raises(
+        rpac.InputError, match="Expected columns (of the same|that the query) names"
+    ):
+        read(DB, sql)

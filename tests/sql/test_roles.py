@@ -3,6 +3,7 @@
 import pytest
 import sqlglot
 
+import rpac
 from rpac.sql.roles import (
     Column,
     Facts,
@@ -36,7 +37,12 @@ def test_rule_1_a_private_table_is_its_owners_own_but_for_what_was_declared():
     assert facts_of_table(DB, "visit").column("visitor").entity == "staff.id"
     assert (codes.private, codes.owned, codes.rows, codes.grows) == (False, False, 0, 0)
     assert {c.role for c in codes.listed} == {"public"}
-    assert facts_of_table(DB, "nobody's").columns == ()
+
+
+@pytest.mark.parametrize("name", ["nobody's", "STAFF", "__members"])
+def test_a_table_that_is_not_known_is_not_taken_for_nobodys(name):
+    with pytest.raises(rpac.InputError, match="Expected tables among .*; got .* Name one of them"):
+        facts_of_table(DB, name)
 
 
 def test_what_is_not_known_of_a_column_is_that_it_is_private():

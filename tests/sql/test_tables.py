@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sqlglot import exp
 
 import rpac
-from rpac.sql.tables import UNIT, Tables, run
+from rpac.sql.parsing import parsed
+from rpac.sql.tables import UNIT, Tables, described, put_in_schema, run
 from tests.sql.people import CODES, STAFF, VISITS, N, database, frame, members, tables_of
 
 CHAIN = {
@@ -99,8 +101,25 @@ def test_after_loading_no_file_is_read(tmp_path):
     db = database()
     path = tmp_path / "other.csv"
     path.write_text("x\n1\n")
-    with pytest.raises(rpac.InputError, match="a query that DuckDB can run; got Permission"):
+    with pytest.raises(rpac.MechanismError, match="on every world; got a PermissionException"):
         run(db, f"FROM '{path}'")
+    with pytest.raises(rpac.InputError, match="a query that DuckDB can run; got Permission"):
+        described(db, f"FROM '{path}'")
+
+
+def test_a_variable_of_python_is_no_table():
+    secret = frame(x=[1, 2])
+    assert len(secret) == 2
+    with pytest.raises(rpac.InputError, match="a query that DuckDB can run; got Catalog"):
+        described(database(), "SELECT x FROM secret")
+
+
+def test_every_known_table_is_put_in_a_schema_and_names_in_with_are_not():
+    db = database()
+    tree = parsed(db, "WITH w AS (SELECT age FROM staff) SELECT avg(age) FROM w, codes")
+    put_in_schema(tree, db, "pool")
+    found = {(table.db, table.name) for table in tree.find_all(exp.Table)}
+    assert found == {("pool", "staff"), ("pool", "codes"), ("", "w")}
 
 
 BAD = {

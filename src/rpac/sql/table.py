@@ -20,6 +20,8 @@ from rpac.sql.question import Question
 _ORDERED = (str, bytes, datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
 """What has an order of its own, beside numbers."""
 
+_PLAIN = (bool, int, str, type(None))
+
 
 class Table:
     """Rows of public keys that wait for their released numbers.
@@ -52,10 +54,12 @@ class Table:
         leading = lines if like is None else self._lines(like)
         for column, falling in reversed(q.order):
             places.sort(key=lambda i: _sortable(leading[i][column]), reverse=falling)
-        shown = [lines[i] for i in places[: q.limit]]
+        return self._native([lines[i] for i in places[: q.limit]])
+
+    def _native(self, lines: list[list[Any]]) -> Any:
         for place in self._as_text:
-            shown = [[*line[:place], _text(line[place]), *line[place + 1 :]] for line in shown]
-        return _native(q.labels, shown, q.tables.kind)
+            lines = [[*line[:place], _text(line[place]), *line[place + 1 :]] for line in lines]
+        return _native(self.question.labels, lines, self.question.tables.kind)
 
     @cached_property
     def _as_text(self) -> list[int]:
@@ -63,14 +67,16 @@ class Table:
         kind, found = self.question.tables.kind, []
         for j, place in enumerate(self.question.keys):
             column = [row[j] for row in self.rows]
-            if any(map(_endless, column)) or not _fits(column, kind):
+            if not (all(map(_recorded, column)) and _fits(column, kind)):
                 found.append(place)
         return found
 
     def check(self) -> None:
         """Build the table once, of zeros: what cannot be shown is refused before it is charged."""
         try:
-            self.build(np.zeros(len(self.rows) * len(self.question.measures)))
+            zeros = np.zeros(len(self.rows) * len(self.question.measures))
+            self.build(zeros)
+            self._native(self._lines(zeros))  # with the rows that a LIMIT leaves out
         except Exception as error:  # each kind of frame has errors of its own
             got, move = f"a {type(error).__name__}", "CAST the keys to VARCHAR."
             raise refuse(f"rows that {self.question.tables.kind} can hold", got, move) from None
@@ -118,9 +124,19 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _endless(value: Any) -> bool:
-    """Whether an entry is an infinite number, which no record holds."""
-    return isinstance(value, float) and math.isinf(value)
+def _recorded(value: Any) -> bool:
+    """Whether a record holds an entry: no infinite number, and plain ones inside of others."""
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        return all(map(_inner, value))
+    return not (isinstance(value, float) and math.isinf(value))
+
+
+def _inner(value: Any) -> bool:
+    if isinstance(value, list | tuple | dict):
+        return _recorded(value)
+    return math.isfinite(value) if isinstance(value, float) else isinstance(value, _PLAIN)
 
 
 def _fits(column: list[Any], kind: str) -> bool:

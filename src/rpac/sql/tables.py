@@ -61,6 +61,7 @@ class Tables:
         self._own_rows()
         pool = Pool(len(self.units), self.version(), self.unit_names())
         self.source = Subsets(pool, worlds=worlds, seed=seed)
+        self.connection.execute("SET python_enable_replacements = false")
         self.connection.execute("SET enable_external_access = false")
 
     def enter(self, members: Ints) -> None:
