@@ -139,8 +139,9 @@ def test_what_is_a_fact_of_a_public_pool_is_a_defect_where_no_pool_is_public(pro
     found = read(promise=promise, certificate=made(worst_unit_success=0.61))
     assert [row.part for row in found.defects] == ["intervals", "numbers", "success"]
     assert {row.heading for row in told(found, "level") + told(found, "origin")} == {CERTIFIED}
-    level = read(certificate=made(worst_unit_success=0.61))
-    assert told(level, "success")[0].heading == FACT
+    for asked, heading in (({}, DEFECT), ({"success": 0.61}, CERTIFIED)):  # achieved, requested
+        level = read(certificate=made(worst_unit_success=0.61, requested=asked))
+        assert told(level, "success")[0].heading == heading
 
 
 def test_labels_are_certified_and_have_no_grid():

@@ -124,7 +124,7 @@ def test_numbers_on_which_all_worlds_agree_are_named_and_not_called_protected():
     assert made.facts == ("number 2",)
     assert made.lines().count(("not protected", made.facts_in_words)) == 1
     assert made.facts_in_words.startswith("number 2: the same in every world, so facts of the pool")
-    assert 'The promise "person" protects them' in made.facts_in_words
+    assert 'The promise "person" would protect them' in made.facts_in_words
     assert CERTIFICATE.facts_in_words == ""
     many = replace(made, facts=tuple(f"n{i}" for i in range(20)))
     assert "n11 ...: the same" in many.facts_in_words

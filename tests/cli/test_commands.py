@@ -105,6 +105,16 @@ def sealed(monkeypatch):
     return found
 
 
+def test_an_audit_refuses_a_record_that_was_changed(staff, tmp_path):
+    file = tmp_path / "r.json"
+    assert call("release", staff / "staff.csv", *MEAN, "--success", "0.6", "--out", file)[0] == 0
+    code, out, _ = call("audit", file)
+    assert (code, "0.6 for the most exposed person: what was requested" in out) == (0, True)
+    file.write_text(file.read_text().replace("mean(pay)", "mean(age)"))
+    code, out, err = call("audit", file)
+    assert (code, err, "DEFECT: its hash does not fit: it was changed." in out) == (1, "", True)
+
+
 def test_what_the_owner_alone_may_see_is_in_the_sealed_report(staff, tmp_path, sealed):
     files = {name: tmp_path / name for name in ("out", "report", "sealed_report")}
     files["sealed_report"].write_text("older")
@@ -275,7 +285,7 @@ def test_a_number_on_which_all_worlds_agree_is_named_so(staff):
     (staff / "staff.csv").write_text(text)
     code, out, _ = call(*words, "--statistic", "mean(sick)")  # alone: released, and named so
     assert (code, "* the same in every world, so facts" in out) == (0, True)
-    assert 'promise "person" protects them' in out
+    assert 'promise "person" would protect them' in out
     assert json.loads((staff / "r.json").read_text())["answer"] == [
         {"answer": {"value": 1.0, "fact": FACT}}]  # fmt: skip
 

@@ -82,6 +82,7 @@ def test_from_plan_to_verified_report(staff, tmp_path):
     assert call("verify", books)[1].startswith("The ledger is whole: ")
     assert call("report", record, "--out", tmp_path / "again.html")[0] == 0
     assert "nats spent" in call("ledger", books, "--export", tmp_path / "all.jsonl")[1]
+    assert (tmp_path / "all.jsonl").stat().st_mode & 0o077 == 0  # charges and exposure: the owner's
     entries = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert any(entry.get("key") == "k1" for entry in entries)
     shown = call("ledger", books)[1]

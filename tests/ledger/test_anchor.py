@@ -72,6 +72,19 @@ def test_a_move_to_another_machine_is_trusted_on_the_record(folder, monkeypatch)
         again.verify()
 
 
+def test_trust_does_not_undo_a_rollback(folder):
+    path = f"{folder}/l.db"
+    with rpac.Ledger(path, budget=1.0) as ledger:
+        ledger.spend(0.1)
+    shutil.copy(path, f"{folder}/old.db")
+    with rpac.Ledger(path) as ledger:
+        ledger.spend(0.1)
+    shutil.copy(f"{folder}/old.db", path)
+    for trust in (False, True):
+        with pytest.raises(rpac.LedgerError, match="a head before its anchor: it was rolled back"):
+            rpac.Ledger(path, trust_head=trust)
+
+
 def test_trust_is_on_the_record_before_the_anchor_is_made(folder, monkeypatch):
     """Should it fail in between, the ledger is refused until it is trusted again."""
     path = f"{folder}/l.db"

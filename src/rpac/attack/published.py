@@ -245,8 +245,11 @@ def _level(made: Json, *, person: bool) -> Iterator[Lesson]:
         told = "0" if person else "a point that depends on the pool (its mean, modulo the step)"
         yield Lesson("origin", "answer", f"numbers lie on a grid around {told}", heading)
     if success is not None:
-        told = f"{success!r} for the most exposed person: a figure achieved on these data"
-        yield Lesson("success", "certificate.worst_unit_success", told, DEFECT if person else FACT)
+        asked = success == made.get("requested", {}).get("success")
+        how = "what was requested" if asked else "a figure achieved on these data"
+        told = f"{success!r} for the most exposed person: {how}"
+        heading = CERTIFIED if asked else DEFECT
+        yield Lesson("success", "certificate.worst_unit_success", told, heading)
 
 
 def _leaves(part: Any, where: str = "") -> Iterator[tuple[str, Any]]:

@@ -29,7 +29,7 @@ FACT = "a fact of the pool: not protected"
 """What is said beside a number on which all worlds agree."""
 FACTS = (
     "the same in every world, so facts of the pool: released as they are, and not protected. "
-    'The promise "person" protects them'
+    'The promise "person" would protect them, "sample" does not'
 )
 """What that means."""
 NOT_COVERED = (

@@ -272,8 +272,10 @@ def audit(given: Attacking) -> Result:
     """Attack what a release of this question would be, or read a record as an outsider."""
     if [file.suffix for file in given.data or ()] == [".json"]:
         entries = None if given.ledger is None else Ledger(given.ledger).entries()
-        read = outsider((given.data or [])[0], entries)
-        return Result(str(read), read.to_dict(), int(bool(read.defects)))
+        (file,) = given.data or []
+        read, whole = outsider(file, entries), records.is_whole(file)
+        text = str(read) if whole else f"{read}\n\nDEFECT: its hash does not fit: it was changed."
+        return Result(text, read.to_dict(), int(bool(read.defects) or not whole))
     ask = prepare(given, ledger="old")
     outputs = _studied(ask)
     with _withheld(ask):
@@ -347,7 +349,7 @@ def ledger(given: Accounting) -> Result:
     if given.cap is not None and not new:
         opened.cap(given.cap, dataset=given.dataset, analyst=given.analyst)
     if given.export is not None:
-        _write(given.export, "".join(publish(entry) + "\n" for entry in opened.entries()))
+        _write_sealed(given.export, "".join(publish(e) + "\n" for e in opened.entries()))
     body = {"accounts": opened.accounts(), "spent": opened.spent, "remaining": opened.remaining}
     return Result(str(opened), body)
 

@@ -111,9 +111,9 @@ class Accounting:
     cap: Annotated[float | None, typer.Option(help="Set a cap in nats, on the record.")] = None
     dataset: Annotated[str | None, typer.Option(help="The cap is this dataset's.")] = None
     analyst: Annotated[str | None, typer.Option(help="The cap is this analyst's.")] = None
-    export: Annotated[Path | None, typer.Option(help="Write all entries as JSON, one a line.")] = (
-        None
-    )
+    export: Annotated[
+        Path | None, typer.Option(help="Write all entries as JSON, for the owner.")
+    ] = None
     trust_head: Annotated[
         bool,
         typer.Option("--trust-head", help="Make a new anchor, on the record: after a move."),

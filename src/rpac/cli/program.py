@@ -30,11 +30,13 @@ app = typer.Typer(
 )
 COMMANDS: tuple[tuple[str, type[Any], str], ...] = (
     ("plan", options.Question,
-     "Show price, errors and what remains. Spends nothing, and does not show the answer."),
+     "Show price, errors and what remains. Spends nothing (but a refusal because of data is "
+     "booked), and does not show the answer."),
     ("release", options.Releasing,
      "Charge the ledger, and print one privatized answer with its certificate."),
     ("audit", options.Attacking,
-     "Attack the noise that a question would get; exit 1 if a claim breaks. Spends nothing."),
+     "Attack the noise that a question would get, or read a record.json as an outsider would; "
+     "exit 1 if a claim breaks or a defect is found. Spends nothing."),
     ("compare", options.Comparing,
      "Show methods side by side: noise, certified leakage. Spends nothing."),
     ("verify", options.Reading, "Check a record, a certificate or a ledger for damage."),

@@ -98,6 +98,8 @@ class Chain:
             seen.head = self._stored_head()
         if self.anchor is not None and not trust:
             self._hold(self.anchor, seen.head)
+        elif self.anchor is not None and self.anchor.place(seen.head) == "behind":
+            raise damaged("a head before its anchor: it was rolled back, which trust does not undo")
         return seen.head
 
     def _hold(self, anchor: Anchor, head: Position) -> None:

@@ -227,6 +227,12 @@ def load(path: str | Path) -> tuple[Json, Certificate]:
     return body, made
 
 
+def is_whole(path: str | Path) -> bool:
+    """Whether a record's own hash is that of its content."""
+    body = json.loads(Path(path).read_bytes())
+    return bool(body.get("sha256") == content_hash(body))
+
+
 def _as_written(body: Json, text: str) -> bool:
     """Whether a text is what `save` writes, and its hash that of its content."""
     parts = ("promise", "question", "about", "meaning", "answer", "value", "certificate", "receipt")
