@@ -84,9 +84,9 @@ def adult() -> Rows:
 
 
 def _random_question(rng: np.random.Generator) -> tuple[rpac.Subsets, object]:
-    columns, n = int(rng.integers(1, 4)), int(rng.integers(30, 300))
+    columns, n = int(rng.integers(1, 3)), int(rng.integers(30, 300))
     table = rng.lognormal(sigma=rng.uniform(0.2, 1.2), size=(n, columns))
-    source = rpac.Subsets(table, worlds=int(rng.choice([16, 64, 128])))
+    source = rpac.Subsets(table, worlds=int(rng.choice([16, 32, 64])))
     kinds = (
         lambda x: x.mean(axis=0),
         lambda x: np.median(x, axis=0),
