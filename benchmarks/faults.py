@@ -481,7 +481,7 @@ FAULTS = [
     ("a figure of 0 where a limit is not a number", "certificate/person.py",
      "limits = np.where(np.isnan(limits), np.inf, limits)", "limits = np.asarray(limits)",
      "tests/certificate/test_person.py::test_what_is_not_a_number_is_no_limit"),
-    ("limits whose digits cancel", "certificate/gram.py",
+    ("limits for worlds nearer than they are", "certificate/gram.py",
      "np.square((codes[:, [c]] - codes[:, c]) / scale)",
      "1e-4 * np.square((codes[:, [c]] - codes[:, c]) / scale)",
      "tests/certificate/test_person.py::test_worlds_that_lie_far_apart_keep_their_figure"),

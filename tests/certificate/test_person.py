@@ -252,7 +252,9 @@ def test_the_worst_unit_of_a_label(seed):
     assert worst_unit(outputs, channel, 0.1, 0) == pytest.approx(truth, abs=1e-10)
 
 
-@pytest.mark.parametrize(("apart", "step"), [(3e8, 1.5), (3e8, 4.0), (1e9, 6.0), (1e11, 2.0)])
+@pytest.mark.parametrize(
+    ("apart", "step"), [(0.1, 1.5), (3e8, 1.5), (3e8, 4.0), (1e9, 6.0), (1e11, 2.0)]
+)
 def test_worlds_that_lie_far_apart_keep_their_figure(apart, step):
     """Squares of far worlds cancel: what tells units apart within a cluster must not with them."""
     rng = np.random.default_rng(0)
