@@ -14,6 +14,7 @@ import pytest
 import rpac
 from rpac.worlds import apart
 from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
+from tests.worlds.test_run import Undecided
 
 
 def apart_of(function, **limits):
@@ -113,18 +114,6 @@ def test_a_function_that_loads_with_threads_is_loaded_in_every_child():
 
 
 # --- what cannot be sent ------------------------------------------------------------------------
-
-
-class Undecided:
-    """Whether it can be sent depends on its value."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __reduce__(self):
-        if self.value > 3:
-            raise TypeError(f"the secret is {self.value}")
-        return Undecided, (self.value,)
 
 
 def test_a_type_that_cannot_be_sent_is_refused():
