@@ -6,7 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import xlogy
+from scipy.stats import norm
 
+import rpac
 from rpac import InputError, advantage
 
 
@@ -130,3 +133,65 @@ def test_huge_epsilon_is_no_overflow():
     assert advantage.epsilon_to_success(1e6) == pytest.approx(1.0)
     assert advantage.epsilon_to_nats(0.0) == 0.0
     assert advantage.nats_to_epsilon(0.0) == 0.0
+
+
+# --- distance -----------------------------------------------------------------------------------
+
+
+def test_success_at_a_distance_is_that_of_the_best_test():
+    """Against quadrature: the larger of both weighted densities, integrated."""
+    y = np.linspace(-15, 20, 350_001)
+    for distance, prior in [(0.2513, 0.5), (1.0, 0.3), (3.0, 0.9), (0.5, 0.01)]:
+        both = norm.pdf(y - distance) * prior, norm.pdf(y) * (1 - prior)
+        truth = np.trapezoid(np.maximum(*both), y)
+        assert advantage.distance_to_success(distance, prior) == pytest.approx(truth, abs=1e-9)
+    assert advantage.distance_to_success(0.0, 0.2) == 0.8
+    assert advantage.distance_to_success(100.0) == 1.0
+
+
+def test_distance_and_success_are_inverse_from_below():
+    for success in (0.5001, 0.52, 0.55, 0.7, 0.999):
+        distance = advantage.success_to_distance(success)
+        assert advantage.distance_to_success(distance) <= success
+        assert distance == pytest.approx(2 * norm.ppf(success), rel=1e-9)
+    assert advantage.success_to_distance(0.5) == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(rpac.InputError, match="a success below 1; got 1"):
+        advantage.success_to_distance(1.0)
+    with pytest.raises(rpac.InputError, match="distance >= 0"):
+        advantage.distance_to_success(-1.0)
+
+
+def test_nats_of_a_coin_are_at_most_an_eighth_of_the_squared_distance():
+    y = np.linspace(-15, 20, 350_001)
+    for distance in (0.1, 0.2513, 1.0, 3.0):
+        for prior in (0.5, 0.3, 0.05):
+            one, zero = norm.pdf(y - distance), norm.pdf(y)
+            mixed = prior * one + (1 - prior) * zero
+            with np.errstate(all="ignore"):
+                terms = prior * xlogy(one, one / mixed) + (1 - prior) * xlogy(zero, zero / mixed)
+            truth = np.trapezoid(np.nan_to_num(terms), y)
+            assert truth <= advantage.distance_to_nats(distance)
+    assert advantage.nats_to_distance(advantage.distance_to_nats(0.7)) == pytest.approx(0.7)
+
+
+def test_epsilon_at_a_distance_meets_its_delta():
+    """delta(eps) = E[(1 - exp(eps - loss))_+], the loss Gaussian: by quadrature."""
+    z = np.linspace(-12, 12, 200_001)
+    for distance, delta in [(0.2513, 1e-5), (1.0, 1e-6), (4.0, 1e-3)]:
+        epsilon = advantage.distance_to_epsilon(distance, delta)
+        loss = distance**2 / 2 + distance * z
+        found = np.trapezoid(np.maximum(1 - np.exp(epsilon - loss), 0) * norm.pdf(z), z)
+        assert found == pytest.approx(delta, rel=1e-3)
+    assert advantage.distance_to_epsilon(0.0) == 0.0
+    assert advantage.distance_to_epsilon(1e-7, 0.5) == 0.0
+    assert advantage.distance_to_epsilon(70.0, 1e-300) > 2000  # the second term vanishes
+    with pytest.raises(rpac.InputError, match="delta in"):
+        advantage.distance_to_epsilon(1.0, 0.0)
+
+
+def test_a_guess_among_alternatives():
+    assert advantage.alternatives_success(0.5, 2) == pytest.approx(norm.cdf(0.25))
+    assert advantage.alternatives_success(0.0, 4) == pytest.approx(0.25)
+    assert advantage.alternatives_success(50.0, 4) == 1.0
+    with pytest.raises(rpac.InputError, match="alternatives"):
+        advantage.alternatives_success(0.5, 1)

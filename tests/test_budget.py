@@ -8,7 +8,7 @@ import pytest
 
 import rpac
 from rpac.advantage import nats_to_success
-from rpac.budget import as_budget
+from rpac.budget import as_budget, as_distance
 
 
 def test_units():
@@ -106,3 +106,24 @@ def test_residual_entropy_and_what_it_leaves_to_be_spent():
     )
     assert certificate.residual_entropy >= 1.5
     assert certificate.bound <= math.log(8) - 1.5
+
+
+def test_budgets_about_a_person_are_distances():
+    assert as_distance(rpac.GaussianDP(0.7)) == 0.7
+    assert as_distance(rpac.SuccessRate(0.55)) == pytest.approx(0.251322693, rel=1e-8)
+    assert as_distance(0.125) == as_distance(rpac.Nats(0.125)) == pytest.approx(1.0)
+    assert as_distance(rpac.Bits(0.125 / math.log(2))) == pytest.approx(1.0)
+    assert rpac.GaussianDP(1.0).nats() == 0.125
+    distance = as_distance(rpac.SuccessRate(0.9, prior=0.8))
+    assert rpac.advantage.distance_to_success(distance, 0.8) == pytest.approx(0.9)
+
+
+def test_budgets_of_one_promise_are_refused_by_the_other():
+    with pytest.raises(rpac.InputError, match="a budget about a drawn sample; got GaussianDP"):
+        as_budget(rpac.GaussianDP(1.0))
+    with pytest.raises(rpac.InputError, match="about a person's presence; got ResidualEntropy"):
+        as_distance(rpac.ResidualEntropy(1.0))
+    with pytest.raises(rpac.InputError, match="a success above a blind guess; got 0.4"):
+        as_distance(rpac.SuccessRate(0.4, prior=0.3))  # guessing "no" succeeds more often
+    with pytest.raises(rpac.InputError, match="a positive budget in distance"):
+        rpac.GaussianDP(0)

@@ -7,6 +7,7 @@ guess succeeds with probability p (the prior), satisfies binary_kl(s, p) <= MI(X
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,3 +107,90 @@ def nats_to_epsilon(nats: float, delta: float = 0.0, prior: float = 0.5) -> floa
 def epsilon_to_nats(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float:
     """Return the nats that allow the success which (epsilon, delta) allows."""
     return float(success_to_nats(epsilon_to_success(epsilon, delta, prior), prior))
+
+
+# --- distance: two Gaussians of unit variance, Delta apart ----------------------------------------
+
+_FAR = 40.0
+"""Success at this distance is 1 to the last bit."""
+
+
+def distance_to_success(distance: float, prior: float = 0.5) -> float:
+    """Return the success of the best test between two Gaussians at a distance, for a prior.
+
+    Guarantees:
+        Rounded up. At even odds it is Phi(distance / 2).
+
+    >>> round(distance_to_success(0.2513), 4)
+    0.55
+    """
+    if not (distance >= 0 and 0 < prior < 1):
+        raise refuse("distance >= 0, prior in (0, 1)", (distance, prior), "Check their order.")
+    blind = max(prior, 1 - prior)
+    if distance == 0:
+        return blind
+    odds = math.log(prior / (1 - prior)) / distance
+    inside, outside = (NormalDist().cdf(distance / 2 + side * odds) for side in (1, -1))
+    return min(1.0, max(blind, prior * inside + (1 - prior) * outside) + 1e-15)
+
+
+def success_to_distance(success: float, prior: float = 0.5) -> float:
+    """Return the largest distance that allows at most this success; 0 below a blind guess.
+
+    >>> round(success_to_distance(0.55), 4)
+    0.2513
+    """
+    if not success < 1:
+        raise refuse("a success below 1", success, "Certain success protects nobody.")
+    low, high = 0.0, _FAR
+    for _ in range(80):
+        middle = (low + high) / 2
+        allowed = distance_to_success(middle, prior) <= success
+        low, high = (middle, high) if allowed else (low, middle)
+    return low
+
+
+def distance_to_nats(distance: float) -> float:
+    """Return what a distance tells of a coin (is this person in?) at most, in nats, for any prior.
+
+    With prior p and the reference N(p D, 1): I <= p (1-p)^2 D^2 / 2 + (1-p) p^2 D^2 / 2, which is
+    p (1-p) D^2 / 2 <= D^2 / 8. Whatever has the trade-off of these Gaussians or a harder one is a
+    function of them and of chance (Blackwell), so it tells no more.
+    """
+    return round(distance * distance / 8, 15)  # 0.8 squared is not 0.64 in floating point
+
+
+def nats_to_distance(nats: float) -> float:
+    """Return the distance that is charged these nats."""
+    return math.sqrt(8 * nats)
+
+
+def distance_to_epsilon(distance: float, delta: float = 1e-5) -> float:
+    """Return the least epsilon of (epsilon, delta)-differential privacy at a distance, rounded up.
+
+    >>> round(distance_to_epsilon(0.2513), 2)
+    0.93
+    """
+    if not (distance >= 0 and 0 < delta < 1):
+        raise refuse("distance >= 0, delta in (0, 1)", (distance, delta), "Check their order.")
+    low, high = 0.0, distance * distance / 2 + 40.0 * distance
+    if distance == 0 or _hockey_stick(distance, 0.0) <= delta:
+        return 0.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        enough = _hockey_stick(distance, middle) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _hockey_stick(distance: float, epsilon: float) -> float:
+    """Return delta(epsilon) of two Gaussians: Phi(D/2 - e/D) - e^e Phi(-D/2 - e/D)."""
+    above = NormalDist().cdf(distance / 2 - epsilon / distance)
+    tail = math.erfc((distance / 2 + epsilon / distance) / math.sqrt(2)) / 2
+    return above - (math.exp(epsilon + math.log(tail)) if tail > 0 else 0.0)
+
+
+def alternatives_success(distance: float, alternatives: int) -> float:
+    """Return the success of any guess among equally likely alternatives, pairwise at a distance."""
+    m = count(alternatives, "alternatives", least=2)
+    return min(1.0, 1 / m + (1 - 1 / m) * (2 * distance_to_success(distance) - 1))

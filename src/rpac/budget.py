@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from rpac._base.checks import in_range, number, refuse
-from rpac.advantage import success_to_nats
+from rpac.advantage import (
+    distance_to_nats,
+    nats_to_distance,
+    success_to_distance,
+    success_to_nats,
+)
 
 
 def _positive(value: Any, unit: str) -> None:
@@ -94,6 +99,27 @@ class ResidualEntropy:
         return entropy - self.value
 
 
+@final
+@dataclass(frozen=True)
+class GaussianDP:
+    """A distance: nobody's presence is told apart better than two unit Gaussians `mu` apart.
+
+    This is Gaussian differential privacy with parameter mu; for `rpac.Presence`.
+
+    >>> round(GaussianDP(1.0).nats(), 3)
+    0.125
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        _positive(self.mu, "distance")
+
+    def nats(self, entropy: float | None = None) -> float:
+        """Return what is charged for it, in nats."""
+        return distance_to_nats(float(self.mu))
+
+
 Budget: TypeAlias = Nats | Bits | SuccessRate | ResidualEntropy
 
 
@@ -103,4 +129,29 @@ def as_budget(value: Any) -> Budget:
     >>> as_budget(0.5)
     Nats(value=0.5)
     """
+    if isinstance(value, GaussianDP):
+        move = "It is for rpac.Presence; use SuccessRate, Nats or Bits."
+        raise refuse("a budget about a drawn sample", repr(value), move)
     return value if isinstance(value, Nats | Bits | SuccessRate | ResidualEntropy) else Nats(value)
+
+
+def as_distance(value: Any) -> float:
+    """Return a budget about a person's presence as a distance; a bare number is nats.
+
+    >>> round(as_distance(SuccessRate(0.55)), 4)
+    0.2513
+    """
+    if isinstance(value, GaussianDP):
+        return float(value.mu)
+    limit = as_budget(value)
+    if isinstance(limit, ResidualEntropy):
+        move = (
+            "Use SuccessRate(0.55), Nats, Bits or GaussianDP: presence has no entropy of its own."
+        )
+        raise refuse("a budget about a person's presence", repr(limit), move)
+    if isinstance(limit, SuccessRate):
+        found = success_to_distance(limit.rate, limit.prior)
+        if not found > 0:
+            raise refuse("a success above a blind guess", limit.rate, "Such as 0.55.")
+        return found
+    return nats_to_distance(limit.nats())

@@ -47,7 +47,7 @@ def guarded(
 
 @final
 class Guarded:
-    """A mechanism with its sentinel; made by `guarded`."""
+    """A mechanism with its sentinel, `declared`, and its limits; made by `guarded`."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class Guarded:
         for limit in (seconds, memory):
             if limit is not None and number(limit, "limit") <= 0:
                 raise refuse("a positive limit", repr(limit), "Or leave it out.")
-        self.__wrapped__, self._declared = mechanism, sentinel
+        self.__wrapped__, self.declared = mechanism, sentinel
         self._form, self._sentinel = flatten(sentinel)
-        self._seconds, self._memory = seconds, memory
+        self.seconds, self.memory = seconds, memory
         self._apart: Apart | None = None
         if seconds is not None or memory is not None:
             name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
@@ -83,9 +83,9 @@ class Guarded:
     def __reduce__(self) -> Any:
         """Send mechanism and sentinel; a process that gets them twice keeps one server."""
         if self._apart is None:
-            return Guarded, (self.__wrapped__, self._declared)
-        limits = {"seconds": self._seconds, "memory": self._memory}
-        return _again, (packed((self.__wrapped__, self._declared, limits)),)
+            return Guarded, (self.__wrapped__, self.declared)
+        limits = {"seconds": self.seconds, "memory": self.memory}
+        return _again, (packed((self.__wrapped__, self.declared, limits)),)
 
     def _row(self, secret: Any, rng: Any) -> Any:
         """Return the numbers or label of the answer; None if anything went wrong."""

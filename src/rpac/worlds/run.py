@@ -95,7 +95,7 @@ def check_pure(
         answers = list(_run_stacks(mechanism, [secrets[i] for i in picks]))
     else:
         seeds: list[Any] = [None] * m
-        if _takes_rng(mechanism):
+        if takes_rng(mechanism):
             seeds = list(np.random.SeedSequence([seed, 1]).spawn(m))
         answers = [_run(mechanism, secrets[i], seeds[i]) for i in picks]
     rows = [flatten(answer)[1] for answer in answers]
@@ -128,7 +128,7 @@ def evaluate(
     if n_jobs != -1:
         count(n_jobs, "n_jobs", least=1)
     count(seed, "seed", least=0)
-    announced = _announced(mechanism, source)
+    announced = announced_form(mechanism, source)
     with _black_box():  # what it returns may be an object that raises when it is looked at
         if getattr(mechanism, "takes_stack", False):
             answers = _run_stacks(mechanism, secrets)
@@ -138,7 +138,7 @@ def evaluate(
         return _collected(form, values, source, announced or form)
 
 
-def _announced(mechanism: Callable[..., Any], source: Source) -> Form | None:
+def announced_form(mechanism: Callable[..., Any], source: Source) -> Form | None:
     """Return the form that a mechanism announces; the words of a refusal must be rpac's own."""
     kind = type(mechanism)
     home = sys.modules.get(kind.__module__) if kind.__module__.startswith("rpac.") else None
@@ -181,7 +181,7 @@ def _run_each(
     from joblib import Parallel, delayed
 
     seeds: list[Any] = [None] * len(secrets)
-    if _takes_rng(mechanism):
+    if takes_rng(mechanism):
         seeds = list(np.random.SeedSequence([seed, 1]).spawn(len(secrets)))
     calls = zip(secrets, seeds, strict=True)
     if n_jobs == 1:
@@ -192,7 +192,8 @@ def _run_each(
     return list(progress(jobs, len(seeds)))
 
 
-def _takes_rng(mechanism: Callable[..., Any]) -> bool:
+def takes_rng(mechanism: Callable[..., Any]) -> bool:
+    """Tell whether a mechanism takes its randomness from a parameter `rng`."""
     try:
         return "rng" in inspect.signature(mechanism).parameters
     except (TypeError, ValueError):  # builtins have no signature
@@ -302,7 +303,7 @@ def answer_on_fresh_draw(
         mechanism,
         replace(outputs.form, rebuild=np.asarray, settle=None),
         stacks=getattr(mechanism, "takes_stack", False),
-        takes_rng=_takes_rng(mechanism),
+        takes_rng=takes_rng(mechanism),
     )
     apart, size = Apart(packed_function(once, name), name), outputs.dim
     if not isinstance(apart.call(packed(0), size=size), np.ndarray):

@@ -246,7 +246,7 @@ class Subsets(Source):
         if self.frame is not None:
             from rpac.worlds import tables as frames
 
-            return frames.alike(self.frame[rows.tolist()], self._data)
+            return frames.alike(self.frame[rows.tolist()], type(self._data).__name__)
         if isinstance(self._data, np.ndarray):
             return self._data[rows]
         return [self._data[i] for i in rows]

@@ -25,6 +25,14 @@ def is_table(data: Any) -> bool:
     return hasattr(data, "columns") or hasattr(data, "column_names")
 
 
+def reader() -> str:
+    """Return the library that reads files: the first that is installed."""
+    backend = next((name for name in _READERS if find_spec(name)), None)
+    if backend is None:
+        raise refuse("a reader of tables", "none", "pip install polars, pandas or pyarrow.")
+    return backend
+
+
 def read(path: str | Path) -> Any:
     """Return the rows of a CSV or Parquet file, as polars, pandas or pyarrow: what is installed."""
     import narwhals as nw
@@ -35,12 +43,10 @@ def read(path: str | Path) -> Any:
         raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
     if not file.is_file():
         raise refuse("a file that exists", repr(file.name), "Check the path.")
-    backend = next((name for name in _READERS if find_spec(name)), None)
-    if backend is None:
-        raise refuse("a reader of tables", "none", "pip install polars, pandas or pyarrow.")
-    reader = nw.read_csv if kind == ".csv" else nw.read_parquet
+    reads = nw.read_csv if kind == ".csv" else nw.read_parquet
+    backend = reader()
     try:
-        return reader(str(file), backend=backend).to_native()  # type: ignore[arg-type]
+        return reads(str(file), backend=backend).to_native()  # type: ignore[arg-type]
     except Exception as error:  # each backend has errors of its own, and they may quote rows
         raise refuse(
             f"rows in {file.name!r}", f"a {type(error).__name__}", "Check the file's format."
@@ -63,9 +69,8 @@ def table(data: Any) -> nw.DataFrame[Any]:
     return found
 
 
-def alike(frame: nw.DataFrame[Any], original: Any) -> Any:
-    """Return the frame in the kind that `original` is; files come back as what read them."""
-    kind = type(original).__name__
+def alike(frame: nw.DataFrame[Any], kind: str) -> Any:
+    """Return the frame as a table of the named type; files come back as what read them."""
     if kind == "DuckDBPyRelation":
         import duckdb
 

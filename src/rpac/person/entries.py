@@ -1,0 +1,169 @@
+"""Entries of a table, each read by itself: no type is inferred from other people's rows.
+
+One missing entry turns a column of integers into floats, one word turns it into text: what a
+library infers tells of whoever made it so. Here a number is what reads as a number, whatever the
+column's type; text is the entry's own, with numbers in one spelling (1, 1.0 and "01" are "1"). So
+what is read of a row is a function of that row alone, and nothing that stands in it is refused.
+
+A file says where its rows end: a quote that opens a CSV field and is never closed is no row of one
+person, and a writer of CSV does not write it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from rpac._base.checks import refuse
+from rpac._base.types import Floats, Ints
+from rpac.worlds import tables
+
+_LONGEST = (1 << 31) - 1
+_WHOLE = 2.0**63
+_CSV = (".csv", ".csv.gz")
+
+
+def number(entry: Any) -> float:
+    """Return an entry as a number; NaN if it is none.
+
+    >>> number(" 1.50 "), number("none"), number(True)
+    (1.5, nan, 1.0)
+    """
+    if not isinstance(entry, str | Real | Decimal | np.bool_):
+        return math.nan
+    try:
+        found = float(entry)
+    except (ValueError, OverflowError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def text(entry: Any) -> str | None:
+    """Return an entry as text in its one spelling; None if it is missing.
+
+    >>> text(1.0), text("01"), text(" lab"), text(""), text(None)
+    ('1', '1', 'lab', None, None)
+    """
+    try:
+        if entry is None or entry != entry:  # NaN, and what pandas has for a missing date
+            return None
+        word = str(entry).strip()
+    except Exception:  # what can be neither compared nor spelled, such as pandas.NA
+        return None
+    if word.lower() in {"true", "false"}:
+        return word.lower()
+    value = number(word)
+    if math.isnan(value):
+        return word or None
+    try:
+        return str(int(word))  # exactly: numbers of people may have more than 53 bits
+    except ValueError:
+        whole = value == math.floor(value) and abs(value) < _WHOLE
+        return str(int(value)) if whole else repr(value)
+
+
+@final
+class Entries:
+    """A table of any kind, column by column.
+
+    Args:
+        data: An array (rows first), a list, any data frame that narwhals knows, a DuckDB relation,
+            or the path of a CSV or Parquet file.
+
+    Attributes:
+        columns: Names of its columns; those of an array are "0", "1", ...
+        size: Number of rows. Sealed: never print it.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data: Any = data
+        self._columns: Mapping[str, Any] | None = None
+        if isinstance(data, str | Path) and str(data).lower().endswith(_CSV):
+            self._columns = _read_csv(Path(data))
+        elif isinstance(data, np.ndarray):
+            rows = np.atleast_1d(data)
+            rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
+            self._columns = {str(j): rows[:, j] for j in range(rows.shape[1])}
+        elif isinstance(data, list | tuple | range):
+            self._columns = _read_list(data)
+        else:
+            self._frame = tables.table(data)
+        self.columns = list(self._frame.columns if self._columns is None else self._columns)
+        found: Any = (
+            self._frame if self._columns is None else next(iter(self._columns.values()), ())
+        )
+        self.size = len(found)
+
+    @property
+    def library(self) -> str | None:
+        """The library of the table, or that which would read the file; None for an array."""
+        if self._columns is None:
+            return str(self._frame.implementation.value)
+        return tables.reader() if isinstance(self.data, str | Path) else None
+
+    def of(self, name: str) -> Any:
+        """Return the entries of a column."""
+        if name not in self.columns:
+            known = ", ".join(map(repr, self.columns))
+            raise refuse(f"a column among {known}", repr(name), "Name one of them.")
+        if self._columns is not None:
+            return self._columns[name]
+        return self._frame[name].to_list()
+
+    def numbers(self, name: str) -> Floats:
+        """Return a column as (rows,) numbers; NaN for what is missing or none."""
+        found = self.of(name)
+        if self._columns is None and self._frame[name].dtype.is_numeric():
+            found = self._frame[name].to_numpy()
+        if isinstance(found, np.ndarray) and found.dtype.kind in "biuf":
+            values = found.astype(np.float64)
+            return np.where(np.isfinite(values), values, np.nan)
+        return np.array([number(entry) for entry in found], np.float64)
+
+    def texts(self, name: str) -> list[str | None]:
+        """Return a column as text, each entry in its one spelling; None for what is missing."""
+        found = self.of(name)
+        known = {word: text(word) for word in {entry for entry in found if type(entry) is str}}
+        return [known[entry] if type(entry) is str else text(entry) for entry in found]
+
+    def owners(self, name: str) -> Ints:
+        """Return (rows,) whose row it is, by number; -1 where no owner is named."""
+        words = self.texts(name)
+        numbers: dict[str, int] = {}
+        return np.array(
+            [-1 if w is None else numbers.setdefault(w, len(numbers)) for w in words], np.int64
+        )
+
+
+def _read_list(data: Any) -> dict[str, list[Any]]:
+    """Return the columns of a list of rows, as many as the first row has, each entry as it is."""
+    many = (list, tuple, np.ndarray)
+    rows = [
+        [*row] if isinstance(row, many) and int(getattr(row, "ndim", 1)) else [row] for row in data
+    ]
+    width = len(rows[0]) if rows else 1
+    return {str(j): [row[j] if j < len(row) else None for row in rows] for j in range(width)}
+
+
+def _read_csv(file: Path) -> dict[str, list[str | None]]:
+    """Return the columns of a CSV file as they are written; short rows are filled up, long cut."""
+    if not file.is_file():
+        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    csv.field_size_limit(_LONGEST)  # one long entry must not stop the reading of all others
+    opened: Any = gzip.open if file.suffix.lower() == ".gz" else open
+    with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+        rows = csv.reader(lines)
+        names = [name.strip() for name in next(rows, [])]
+        if not names or len(set(names)) != len(names):
+            raise refuse("at least one column, with unique names", names[:12], "Rename them.")
+        width = len(names)
+        full = [(row + [""] * width)[:width] for row in rows if row]
+    return {name: [row[j] or None for row in full] for j, name in enumerate(names)}

@@ -1,0 +1,243 @@
+"""Entries are read one by one: nobody's row changes how another's is read, and none is refused."""
+
+import datetime as dt
+import gzip
+import math
+import random
+from decimal import Decimal
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rpac
+from rpac.person.entries import Entries, number, text
+
+UTC, EAST = dt.UTC, dt.timezone(dt.timedelta(hours=1))
+
+
+class Hostile:
+    """An entry that can be neither compared nor spelled."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __str__(self):
+        raise RuntimeError
+
+
+ODD = [
+    None, math.nan, math.inf, "", "  ", "nan", "NULL", "01", "1e3", "1_000", True, False, "TRUE",
+    -0.0, 2**60 + 1, str(2**60 + 1), 10**400, "9" * 5_000, Decimal("1.50"), Decimal("sNaN"),
+    Decimal("NaN"), Fraction(1, 3), 1j, b"12", np.float32(0.1), np.int64(7), np.bool_(True),  # noqa: FBT003
+    np.array([1, 2]), np.array(5), pd.NA, pd.NaT, pd.Timestamp("2020-01-01"), np.datetime64("NaT"),
+    dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 0, tzinfo=UTC),
+    dt.datetime(2020, 1, 1, 1, tzinfo=EAST), dt.timedelta(1), [1, 2], (1, [2]), {"a": 1}, {1},
+    object, Hostile(), "\x00", "\ud800", 'a"b',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("entry", "wanted"),
+    [
+        (3, 3.0), ("3", 3.0), (" 1.50 ", 1.5), (True, 1.0), (np.bool_(False), 0.0), ("1e3", 1e3),  # noqa: FBT003
+        (Decimal("1.5"), 1.5), (Fraction(1, 4), 0.25), (np.float32(0.5), 0.5),
+    ],
+)  # fmt: skip
+def test_a_number_is_what_reads_as_one(entry, wanted):
+    assert number(entry) == wanted
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [None, "", "x", "nan", "inf", math.inf, 10**400, Decimal("sNaN"), pd.NA, pd.NaT, [1], b"12",
+     np.array([1.0]), 1j, Hostile(), dt.date(2020, 1, 1)],
+)  # fmt: skip
+def test_everything_else_is_missing(entry):
+    assert math.isnan(number(entry))
+
+
+@pytest.mark.parametrize(
+    ("entry", "wanted"),
+    [
+        (1, "1"), (1.0, "1"), ("01", "1"), ("1.0", "1"), (np.int8(1), "1"), (Decimal("1.00"), "1"),
+        (-0.0, "0"), (0.1, "0.1"), ("0.10", "0.1"), (np.float32(0.1), "0.1"), (True, "true"),
+        ("True", "true"), (np.bool_(False), "false"), (" lab", "lab"), ("", None), (None, None),  # noqa: FBT003
+        (math.nan, None), (pd.NaT, None), (pd.NA, None), (Decimal("sNaN"), None), ("nan", "nan"),
+        (math.inf, "inf"), (2**60 + 1, str(2**60 + 1)), (str(2**60 + 1), str(2**60 + 1)),
+        (1e16, "1" + "0" * 16), (1e22, "1e+22"), ("9" * 5_000, "9" * 5_000),
+        (np.array([1, 2]), None), (Hostile(), None), (dt.date(2020, 1, 1), "2020-01-01"),
+    ],
+)  # fmt: skip
+def test_text_has_one_spelling(entry, wanted):
+    assert text(entry) == wanted
+
+
+def same_numbers(one, two):
+    return np.array_equal(one, two, equal_nan=True)
+
+
+def test_an_entry_is_read_alike_whatever_stands_beside_it():
+    """Every odd entry beside every other, in lists and in frames: each as it is alone."""
+    rng = random.Random(0)
+    alone = [(number(entry), text(entry)) for entry in ODD]
+    for _ in range(60):
+        order = rng.sample(range(len(ODD)), rng.randrange(1, len(ODD)))
+        listed = [[ODD[i]] for i in order]
+        for data, name in ((listed, "0"), (pd.DataFrame({"a": pd.Series(
+            [ODD[i] for i in order], dtype=object)}), "a")):  # fmt: skip
+            read = Entries(data)
+            assert same_numbers(read.numbers(name), [alone[i][0] for i in order])
+            assert read.texts(name) == [alone[i][1] for i in order]
+            assert len(read.owners(name)) == read.size == len(order)
+
+
+def test_an_inferred_type_would_be_noticed():
+    """What NumPy makes of a list depends on one word in it: True is no number any more."""
+    plain, one_word = [True, 2.5], [True, 2.5, "x"]
+    assert same_numbers(Entries(plain).numbers("0"), Entries(one_word).numbers("0")[:2])
+    assert Entries(plain).texts("0") == Entries(one_word).texts("0")[:2]
+    inferred = [np.asarray(listed) for listed in (plain, one_word)]
+    assert not same_numbers(
+        Entries(inferred[0]).numbers("0"), Entries(inferred[1]).numbers("0")[:2]
+    )
+
+
+def test_equal_entries_are_spelled_each_by_itself():
+    """Two moments that are equal have two spellings; whose row comes first must not choose."""
+    early, late = dt.datetime(2020, 1, 1, 0, tzinfo=UTC), dt.datetime(2020, 1, 1, 1, tzinfo=EAST)
+    for one, two in ((early, late), (late, early)):
+        frame = pd.DataFrame({"a": pd.Series([one, two], dtype=object)})
+        assert Entries(frame).texts("a") == [str(one), str(two)]
+
+
+LARGE = 2**60 + 1
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: pd.DataFrame({"a": pd.array(x, dtype="Int64")}),
+        lambda x: pd.DataFrame({"a": pd.Series(x, dtype=object)}),
+        lambda x: pl.DataFrame({"a": x}),
+        lambda x: pl.DataFrame({"a": x}).lazy(),
+        lambda x: pa.table({"a": x}),
+        lambda x: duckdb.from_arrow(pa.table({"a": x})),
+        lambda x: pl.DataFrame({"a": [None if v is None else str(v) for v in x]}),
+        lambda x: pl.DataFrame({"a": [None if v is None else Decimal(v) for v in x]}),
+    ],
+)
+def test_a_missing_entry_leaves_the_others_as_they_are(make, missing):
+    """Integers beside a missing one become floats in many libraries, and large ids run together."""
+    entries = [LARGE, LARGE - 1, 5, *([None] if missing else [])]
+    read = Entries(make(entries))
+    assert read.texts("a")[:3] == [str(LARGE), str(LARGE - 1), "5"]
+    assert same_numbers(read.numbers("a")[:3], [float(LARGE), float(LARGE - 1), 5.0])
+    assert read.owners("a").tolist() == [0, 1, 2, *([-1] if missing else [])]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, np.float32, bool, object, "U5", np.uint8])
+def test_arrays_of_all_types_read_alike(dtype):
+    read = Entries(np.array([[1, 0], [0, 1]], dtype=dtype))
+    assert read.columns == ["0", "1"]
+    if dtype is bool:
+        assert read.texts("1") == ["false", "true"]
+    else:
+        assert read.texts("1") == ["0", "1"]
+    assert read.numbers("0").tolist() == [1.0, 0.0]
+
+
+def test_arrays_and_lists_of_any_shape():
+    assert Entries(np.zeros((0, 3))).columns == ["0", "1", "2"]
+    assert Entries(np.zeros((2, 2, 2))).columns == ["0", "1", "2", "3"]
+    assert Entries(np.array(5)).size == 1
+    assert Entries(np.zeros((4, 0))).size == 0
+    assert Entries([]).size == 0
+    assert Entries(range(3)).numbers("0").tolist() == [0, 1, 2]
+    ragged = Entries([(1, 2), [3], np.array([4, 5, 6]), 7])
+    assert ragged.texts("0") == ["1", "3", "4", "7"]
+    assert ragged.texts("1") == ["2", None, "5", None]
+    assert np.isnan(Entries(np.array([1.0, np.inf])).numbers("0")[1])
+
+
+def test_unknown_columns_are_refused():
+    with pytest.raises(rpac.InputError, match="a column among '0', '1'; got 'x'"):
+        Entries(np.zeros((2, 2))).of("x")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def write(tmp_path, body, name="t.csv"):
+    path = tmp_path / name
+    data = body if isinstance(body, bytes) else body.encode()
+    path.write_bytes(gzip.compress(data) if name.lower().endswith("gz") else data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "T.CSV", "t.csv.gz", "T.CSV.GZ"])
+def test_files_are_read_as_they_are_written(tmp_path, name):
+    body = '\ufeffid, pay \n01,2.5\n,x\n\n7,"a,\nb""c",9\n8\n'
+    read = Entries(write(tmp_path, body, name))
+    assert read.columns == ["id", "pay"]
+    assert read.texts("id") == ["1", None, "7", "8"]
+    assert read.of("pay") == ["2.5", "x", 'a,\nb"c', None]
+    assert read.owners("id").tolist() == [0, -1, 1, 2]
+    assert Entries(str(write(tmp_path, body, name))).size == 4
+
+
+@pytest.mark.parametrize(
+    "row",
+    [b"5,x", b"5", b"5,1,2,3,4", b"", b",", b"5,\xff\xfe", b"5,\xe2\x82", b"5,a\x00b",
+     b"5," + b"9" * 300_000, b'5,"a,\nb"', b'5,a"b', b"5,nan", b"5,True", b"5,1e999", b'5,"a""'],
+)  # fmt: skip
+def test_nobodys_row_changes_how_others_are_read(tmp_path, row):
+    """Words, bytes of no encoding, long and short rows; the last is closed by its own quote."""
+    if row == b'5,"a""':
+        row += b'"'
+    others = [b"1,10", b"2,0.5", b"03,30"]
+    plain = Entries(write(tmp_path, b"\n".join([b"id,pay", *others, b""]), "plain.csv"))
+    for at in range(4):
+        lines = [*others[:at], row, *others[at:]]
+        read = Entries(write(tmp_path, b"\n".join([b"id,pay", *lines, b""])))
+        kept = [i for i, word in enumerate(read.texts("id")) if word in {"1", "2", "3"}]
+        assert same_numbers(read.numbers("pay")[kept], plain.numbers("pay"))
+        assert [read.texts("pay")[i] for i in kept] == plain.texts("pay")
+
+
+def test_a_reader_that_infers_types_would_be_noticed(tmp_path):
+    """pandas reads 03 as 3, until somebody's word makes text of the column."""
+    seen = [
+        pd.read_csv(write(tmp_path, f"id,g\n1,03\n2,{g}\n"))["g"].tolist()[0] for g in ("4", "x")
+    ]
+    assert [str(g) for g in seen] == ["3", "03"]
+    read = [Entries(write(tmp_path, f"id,g\n1,03\n2,{g}\n")).texts("g")[0] for g in ("4", "x")]
+    assert read == ["3", "3"]
+
+
+@pytest.mark.parametrize("body", ["", "a,a\n1,2\n", "\n"])
+def test_files_without_names_are_refused(tmp_path, body):
+    with pytest.raises(rpac.InputError, match="at least one column, with unique names"):
+        Entries(write(tmp_path, body))
+
+
+def test_files_with_names_alone_are_empty(tmp_path):
+    read = Entries(write(tmp_path, "id,pay\n"))
+    assert (read.size, read.columns, read.texts("pay")) == (0, ["id", "pay"], [])
+
+
+def test_missing_files_are_refused(tmp_path):
+    with pytest.raises(rpac.InputError, match=r"a file that exists; got 'no.csv'"):
+        Entries(tmp_path / "no.csv")
+
+
+def test_parquet_files(tmp_path):
+    pl.DataFrame({"a": [1, None]}).write_parquet(tmp_path / "t.parquet")
+    assert Entries(tmp_path / "t.parquet").texts("a") == ["1", None]
