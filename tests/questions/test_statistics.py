@@ -180,7 +180,7 @@ def test_what_is_no_statistic_is_refused_with_the_text_and_what_is_known(text):
     with pytest.raises(rpac.InputError, match="a statistic such as mean") as caught:
         parse(text)
     assert repr(text[:80]) in str(caught.value)
-    assert "Known: correlation, count, group_by" in str(caught.value)
+    assert "Known: correlation, count, covariance, group_by" in str(caught.value)
 
 
 def test_a_statistic_of_ones_own():

@@ -20,7 +20,7 @@ def test_a_database_makes_queries_and_says_what_it_holds():
     query = db.query("SELECT avg(age) FROM staff")
     assert isinstance(query, Query)
     assert query.database is db
-    assert repr(db) == "Database(30 units of staff.id, 3 tables)"
+    assert repr(db) == "Database(units of staff.id)"
     assert rpac.Database is Database is rpac.sql.Database
 
 
@@ -31,7 +31,7 @@ def test_files_are_named_after_themselves_and_give_rows(tmp_path):
     assert len(db.units) == N
     value = rpac.privatize(db.query("select avg(salary) a from staff"), db.source, 1).value
     assert list(value[0]) == ["a"]
-    assert "60 units" in repr(db)
+    assert repr(db) == "Database(units of rows)"
     same, other = pd.DataFrame(STAFF), pd.DataFrame(STAFF | {"age": STAFF["age"] + 1})
     assert rpac.Database({"staff": same}, "rows", worlds=32).version() == db.version()
     assert rpac.Database({"staff": other}, "rows", worlds=32).version() != db.version()

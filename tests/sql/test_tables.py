@@ -192,7 +192,7 @@ BAD = {
 def test_refused_declarations(name):
     call, message = BAD[name]
     with pytest.raises(rpac.InputError, match=message):
-        call()
+        _ = call().source  # a database is read when it is asked
 
 
 def test_no_refusal_of_a_declaration_quotes_an_entry():

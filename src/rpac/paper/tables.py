@@ -7,9 +7,9 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rpac._base.text import columns
 from rpac.paper.published import count_text
 from rpac.paper.study import COLUMNS, Row, Study
+from rpac.pictures.text import columns
 
 PUBLISHED = ("dataset", "method", "budget", "accuracy", "power", "left", "entropy", "success",
              "verdict", "why")  # fmt: skip

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from rpac._base.text import at_most
 from rpac._base.types import Json
+from rpac.pictures.text import at_most
 
 WIDTH = 640
 """Of every figure, in its own units; the page scales it."""
@@ -65,6 +65,27 @@ def sandwich(lower: float, bound: float, *, budget: float | None, attack: float 
     return _svg("sandwich", said, 172, parts)
 
 
+def histogram(bars: Sequence[Json]) -> str:
+    """Return how many people are guessed how well: bars of low, high and people."""
+    most = max([bar["people"] for bar in bars] or [0])
+    wide = (WIDTH - 60) / max(len(bars), 1)
+    parts = [_line([30, WIDTH - 30], [170, 170], "axis")]
+    for i, bar in enumerate(bars):
+        high = 130 * bar["people"] / max(most, 1)
+        parts.append(
+            f'<rect class="bar" x="{30 + i * wide:.1f}" y="{170 - high:.1f}" '
+            f'width="{max(wide - 2, 1):.1f}" height="{high:.1f}"/>'
+        )
+        if i % max(len(bars) // 4, 1) == 0:
+            parts.append(_text(30 + i * wide, 190, f"{100 * bar['low']:.4g} %", "middle"))
+    if bars:
+        parts.append(_text(WIDTH - 30, 190, f"{100 * bars[-1]['high']:.4g} %", "middle"))
+    parts.append(_text(30, 26, f"people; the largest bar is {most:,}"))
+    parts.append(_text(WIDTH / 2, 214, "how often their presence is guessed right", "middle"))
+    said = f"How well presence is guessed, for {sum(bar['people'] for bar in bars):,} people"
+    return _svg("exposure", said, 224, parts)
+
+
 def _round_numbers(top: float) -> list[float]:
     """Return three to five multiples of 1, 2 or 5 times a power of ten, from 0 up to `top`."""
     ten = 10.0 ** math.floor(math.log10(top / 2))
@@ -115,7 +136,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
-    """Return the numbers of one column with their two intervals, one line a row."""
+    """Return the numbers of one column with their intervals, one line a row."""
     drawable = [row for row in rows if _drawable(row.get(column))]
     shown = drawable[:most]
     if not shown:
@@ -133,16 +154,18 @@ def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
         y = 44 + 46 * i
         keys = [str(v) for v in row.values() if not isinstance(v, dict)]
         parts.append(_text(30, y - 16, ", ".join(keys) or column))
-        for kind, pair in (("wide", _pair(row, column, "sampling")),
-                           ("narrow", _pair(row, column, "noise"))):  # fmt: skip
-            parts.append(_line([at(pair[0]), at(pair[1])], [y, y], kind))
+        for kind, name in ("wide", "sampling"), ("narrow", "noise"):
+            if name in row[column]:
+                pair = _pair(row, column, name)
+                parts.append(_line([at(pair[0]), at(pair[1])], [y, y], kind))
         parts.append(_circle(at(row[column]["value"]), y, 5, "dot"))
     bottom = 44 + 46 * len(shown)
     parts.append(_line([30, WIDTH - 30], [bottom - 16, bottom - 16], "axis"))
     parts.append(_text(30, bottom + 4, f"{least:.5g}"))
     parts.append(_text(WIDTH - 30, bottom + 4, f"{least + span:.5g}", "end"))
     parts.append(_text(WIDTH / 2, bottom + 4, axis, "middle"))
-    said = f"Released values of {column} with two intervals each"
+    both = any("sampling" in row[column] for row in shown)
+    said = f"Released values of {column} with {'two intervals' if both else 'an interval'} each"
     return _svg("intervals", said, bottom + 16, parts)
 
 
@@ -153,5 +176,5 @@ def _drawable(cell: Any) -> bool:
 
 
 def _pair(row: Json, column: str, name: str) -> tuple[float, float]:
-    low, high = row[column][name] or row[column]["noise"]
+    low, high = row[column].get(name) or row[column]["noise"]
     return float(low), float(high)

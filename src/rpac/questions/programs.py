@@ -7,15 +7,16 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
 
 from rpac._base.checks import in_range, refuse
+from rpac.person.source import Presence
 from rpac.worlds import tables as frames
-from rpac.worlds.flatten import Form
+from rpac.worlds.flatten import Form, flatten
 from rpac.worlds.source import Source, Subsets
 
 What = Literal["coefficients", "predictions", "centres"]
@@ -56,11 +57,25 @@ class Fitted:
             )
 
     def announce(self, source: Source) -> Form | None:
-        """Refuse a source that lacks a column."""
+        """Refuse a source that lacks a column; tell the form where no answer may tell it."""
+        if isinstance(source, Presence):
+            return self._declared(source)
         if isinstance(source, Subsets) and source.frame is not None:
             for name in (*self.features, *([self.target] if self.target else [])):
                 frames.numbers(source.frame, name)
         return None
+
+    def _declared(self, source: Presence) -> Form | None:
+        """Return the form, if it follows from what was passed: coefficients of one target."""
+        for name in (*self.features, *([self.target] if self.target else [])):
+            if source.entries is not None:
+                source.entries.of(name)
+        if self.what == "centres" or source.example is not None:
+            return None
+        labels = ("intercept", *self.features)
+        if self.what == "predictions":
+            labels = tuple(f"point {i + 1}" for i in range(len(self.at)))
+        return replace(flatten(np.zeros(len(labels)))[0], labels=labels)
 
     def __call__(self, world: Any) -> Any:
         """Return the answer on one world."""
@@ -101,18 +116,24 @@ class Command:
 
     def __call__(self, world: Any) -> Any:
         """Return the answer on one world."""
-        with tempfile.TemporaryDirectory(prefix="rpac-") as folder:
-            path = Path(folder) / "world.csv"
-            frames.table(world).write_csv(str(path))
-            with path.open("rb") as rows:
-                done = subprocess.run(
-                    self.text.replace("{file}", shlex.quote(str(path))),
-                    shell=True,
-                    check=True,
-                    stdin=rows,
-                    capture_output=True,
-                    timeout=self.timeout,
-                    text=True,
-                )
-        printed = [float(word) for word in done.stdout.replace(",", " ").split()]
-        return printed[0] if len(printed) == 1 else np.array(printed)
+        frame = frames.table(world)
+        try:
+            with tempfile.TemporaryDirectory(prefix="rpac-") as folder:
+                path = Path(folder) / "world.csv"
+                frame.write_csv(str(path))
+                printed = self._printed(str(path), path.read_text(encoding="utf-8"))
+        except OSError:  # where no file may be written, all rows come by a pipe
+            printed = self._printed("/dev/stdin", frame.write_csv())
+        found = [float(word) for word in printed.replace(",", " ").split()]
+        return found[0] if len(found) == 1 else np.array(found)
+
+    def _printed(self, path: str, rows: str) -> str:
+        return subprocess.run(
+            self.text.replace("{file}", shlex.quote(path)),
+            shell=True,
+            check=True,
+            input=rows,
+            capture_output=True,
+            timeout=self.timeout,
+            text=True,
+        ).stdout

@@ -12,6 +12,9 @@ import numpy as np
 from rpac._base.checks import array, in_range, number, refuse
 from rpac._base.types import Floats
 from rpac.errors import RpacError
+from rpac.person.source import Asked, Presence
+from rpac.questions import contributed
+from rpac.questions.contributed import Adds, Cells
 from rpac.worlds import tables as frames
 from rpac.worlds.flatten import Form, flatten
 from rpac.worlds.source import Source, Subsets
@@ -36,6 +39,8 @@ class Statistic:
         whole: Whether they are integers.
         extensive: Whether they grow with the number of units, as sums and counts do.
         group: A further column that is read as it is, for `group_by`.
+        adds: How it is made of sums over people, for `rpac.Presence`; None where it is not.
+        cells: The public groups that it answers for; None for all rows.
     """
 
     name: str
@@ -45,6 +50,14 @@ class Statistic:
     whole: bool = False
     extensive: bool = False
     group: str | None = None
+    adds: Adds | None = None
+    cells: Cells | None = None
+
+    def asked(self, source: Presence) -> Asked | None:
+        """Return the statistic as contributions of single people; None if it is none."""
+        if self.adds is None:
+            return None
+        return contributed.asked(source, self.adds, self.announce(source), self.cells)
 
     def __call__(self, world: Any) -> Any:
         """Return the answer on one world."""
@@ -63,6 +76,9 @@ class Statistic:
                 frames.numbers(frame, column)
             if self.group is not None:
                 frames.require_columns(frame, (self.group,))
+        if isinstance(source, Presence) and source.entries is not None:
+            for column in (*self.columns, *([] if self.group is None else [self.group])):
+                source.entries.of(column)
         scale = 1 / source.rate if self.extensive and isinstance(source, Subsets) else 1.0
         empty: Any = np.zeros(len(self.labels), np.int64 if self.whole else np.float64)
         blank = dict(zip(self.labels, empty.tolist(), strict=True)) or (0 if self.whole else 0.0)
@@ -99,7 +115,7 @@ def mean(column: str, empty: float = 0.0) -> Statistic:
         values = _present(read[column])
         return float(values.mean()) if values.size else fill
 
-    return Statistic(f"mean({column})", (column,), compute)
+    return Statistic(f"mean({column})", (column,), compute, adds=contributed.mean(column))
 
 
 def sum(column: str) -> Statistic:
@@ -109,6 +125,7 @@ def sum(column: str) -> Statistic:
         (column,),
         lambda read, rows: float(_present(read[column]).sum()),
         extensive=True,
+        adds=contributed.total(column),
     )
 
 
@@ -120,6 +137,7 @@ def count(column: str | None = None) -> Statistic:
         lambda read, rows: rows if column is None else int(_present(read[column]).size),
         whole=True,
         extensive=True,
+        adds=contributed.size(column),
     )
 
 
@@ -131,7 +149,8 @@ def quantile(column: str, level: float = 0.5, empty: float = 0.0) -> Statistic:
         values = _present(read[column])
         return float(np.quantile(values, at)) if values.size else fill
 
-    return Statistic(f"quantile({column}, {at:g})", (column,), compute)
+    adds = contributed.quantile(column, at)
+    return Statistic(f"quantile({column}, {at:g})", (column,), compute, adds=adds)
 
 
 def median(column: str, empty: float = 0.0) -> Statistic:
@@ -160,6 +179,8 @@ def histogram(column: str, edges: Sequence[float]) -> Statistic:
         (*labels, OTHER),
         whole=True,
         extensive=True,
+        adds=contributed.size(None),
+        cells=contributed.by_edges(column, cuts),
     )
 
 
@@ -195,6 +216,8 @@ def group_by(column: str, statistic: Statistic, keys: Sequence[Any]) -> Statisti
         whole=statistic.whole,
         extensive=statistic.extensive,
         group=column,
+        adds=statistic.adds,
+        cells=contributed.by_key(column, keys),
     )
 
 
@@ -207,7 +230,40 @@ def correlation(first: str, second: str) -> Statistic:
             return 0.0
         return float(np.corrcoef(x, y)[0, 1])
 
-    return Statistic(f"correlation({first}, {second})", (first, second), compute)
+    adds = contributed.correlation(first, second)
+    return Statistic(f"correlation({first}, {second})", (first, second), compute, adds=adds)
+
+
+def variance(column: str) -> Statistic:
+    """Return the variance of a column, divided by the number of entries; 0 without any."""
+
+    def compute(read: Columns, rows: int) -> float:
+        values = _present(read[column])
+        return float(values.var()) if values.size else 0.0
+
+    return Statistic(f"variance({column})", (column,), compute, adds=contributed.variance(column))
+
+
+def covariance(first: str, second: str) -> Statistic:
+    """Return the covariance of two columns over rows that have both; 0 without any."""
+
+    def compute(read: Columns, rows: int) -> float:
+        x, y = _complete(read, (first, second))
+        return float(((x - x.mean()) * (y - y.mean())).mean()) if len(x) else 0.0
+
+    adds = contributed.covariance(first, second)
+    return Statistic(f"covariance({first}, {second})", (first, second), compute, adds=adds)
+
+
+def ratio(first: str, second: str) -> Statistic:
+    """Return the sum of a column over the sum of another; the first where the second is 0."""
+
+    def compute(read: Columns, rows: int) -> float:
+        top, bottom = (float(_present(read[name]).sum()) for name in (first, second))
+        return top / (bottom or 1.0)
+
+    adds = contributed.ratio(first, second)
+    return Statistic(f"ratio({first}, {second})", (first, second), compute, adds=adds)
 
 
 def regression(target: str, *features: str) -> Statistic:
@@ -242,13 +298,16 @@ def _complete(read: Columns, names: Sequence[str]) -> list[Floats]:
 _NAMED: dict[str, Callable[..., Statistic]] = {
     "correlation": correlation,
     "count": count,
+    "covariance": covariance,
     "group_by": lambda column, statistic, *keys: group_by(column, statistic, keys),
     "histogram": lambda column, *edges: histogram(column, edges),
     "mean": mean,
     "median": median,
     "quantile": quantile,
+    "ratio": ratio,
     "regression": regression,
     "sum": sum,
+    "variance": variance,
 }
 
 

@@ -34,6 +34,7 @@ from rpac._base.entropy import entropy
 from rpac._base.hashing import digest, fingerprint
 from rpac._base.sealed import SealedValue
 from rpac._base.types import Floats, Ints, Json
+from rpac.answers.release import Release, answered, shown, stored
 from rpac.budget import as_budget
 from rpac.certificate.attempts import Attempts, Memory
 from rpac.certificate.certificate import Certificate
@@ -45,7 +46,6 @@ from rpac.ledger.entries import NANO, Line, Receipt, exact_nano, nats_text, over
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
 from rpac.noise.grid import agreed_law, tabulate
-from rpac.release.answer import Release, answered, shown, stored
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.refusal import MARK, was_withheld, withheld
 from rpac.release.release import again, given_line

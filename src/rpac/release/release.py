@@ -24,6 +24,7 @@ from rpac._base.entropy import entropy
 from rpac._base.hashing import digest, fingerprint
 from rpac._base.sealed import SealedValue
 from rpac._base.types import Ints, Json
+from rpac.answers.release import Release, shown, stored
 from rpac.budget import ResidualEntropy, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
 from rpac.certificate.certificate import Certificate
@@ -33,7 +34,6 @@ from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
 from rpac.noise.grid import GridNoise, agreed_law, tabulate
-from rpac.release.answer import Release, shown, stored
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.refusal import refusal_in, was_withheld, withheld
 from rpac.worlds.outputs import Outputs

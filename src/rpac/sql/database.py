@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
 
+from rpac.person.source import ROWS, Presence
+from rpac.sql.owned import Owned
 from rpac.sql.query import Query
 from rpac.sql.tables import Tables
 
@@ -26,6 +31,13 @@ class Database(Tables):
             public; all other entries are "other" (NULL if they are not text).
         worlds: Number of half-samples.
         seed: Study randomness that picks them.
+        caps: As for `Presence`, by "column" or "table.column"; so are the following.
+        middle: What averages are counted from.
+        schema: What is declared of columns.
+        size: About how many units there are.
+
+    Tables are read when the first question is asked: for half-samples (`source`) with the types
+    that DuckDB finds, and for the promise *person* (`presence`) entry by entry.
 
     Attributes:
         source: `Subsets` of the units: what `privatize` draws the secret from.
@@ -35,10 +47,43 @@ class Database(Tables):
         entities: For columns that determine the unit: which key they are equal to.
     """
 
+    def __init__(
+        self, tables: Mapping[str, Any] | str | Path, unit: str,
+        links: Mapping[str, str] | None = None, *, public: Sequence[str] = (),
+        keys: Mapping[str, Sequence[Any]] | None = None, worlds: int = 512, seed: int = 0,
+        caps: Mapping[str, Any] | None = None, middle: Mapping[str, float] | None = None,
+        schema: Mapping[str, Any] | None = None, size: int | None = None,
+    ) -> None:  # fmt: skip
+        said = {"tables": tables, "unit": unit, "links": links, "public": public, "keys": keys}
+        self._said: dict[str, Any] = said
+        self._drawn: dict[str, Any] = {"worlds": worlds, "seed": seed}
+        declared = {"caps": caps, "middle": middle or {}, "schema": schema, "size": size}
+        self._declared: dict[str, Any] = declared
+
+    @cached_property
+    def owned(self) -> Owned:
+        """Tables for the promise *person*: nothing in them is refused because of rows."""
+        return Owned(**self._said)
+
+    @cached_property
+    def presence(self) -> Presence:
+        """The source whose secret is whether a given unit is in the data."""
+        table, column = self.owned.unit
+        rows = column == ROWS and column not in self.owned.columns[table]
+        source = Presence(self, ROWS if rows else f"{table}.{column}", **self._declared)
+        self.owned.said(source.schema)
+        return source
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the tables for half-samples, at the first question that needs them."""
+        if name.startswith("_") or "source" in vars(self):
+            raise AttributeError(name)
+        super().__init__(**self._said, **self._drawn)
+        return getattr(self, name)
+
     def query(self, sql: str) -> Query:
         """Return a question as a mechanism: `rpac.privatize(db.query(sql), db.source, budget)`."""
         return Query(self, sql)
 
     def __repr__(self) -> str:
-        unit = ".".join(self.unit)
-        return f"Database({len(self.units)} units of {unit}, {len(self.columns)} tables)"
+        return f"Database(units of {self._said['unit']})"

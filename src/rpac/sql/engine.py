@@ -62,7 +62,7 @@ def load(connection: Any, name: str, data: Any) -> dict[str, str]:
 
 def _file(file: Path) -> str:
     """Return a file that can be read, as an SQL literal."""
-    if file.suffix.lower() not in {".csv", ".parquet"}:
+    if not file.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
         raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
     if not file.is_file():
         raise refuse("a file that exists", repr(file.name), "Check the path.")

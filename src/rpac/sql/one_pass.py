@@ -38,7 +38,7 @@ def serves(question: Question) -> bool:
     tree, analysis = question.tree, question.analysis
     if not isinstance(tree, exp.Select) or tree.find(*_ODD) or tree.args.get("distinct"):
         return False
-    if analysis.facts.owner is None or not _all_seen(question):
+    if analysis.facts.owner is None or not all_seen(question):
         return False
     found = own_aggregates(tree)
     return bool(found) and all(
@@ -46,7 +46,7 @@ def serves(question: Question) -> bool:
     )
 
 
-def _all_seen(question: Question) -> bool:
+def all_seen(question: Question) -> bool:
     """Whether the analysis saw every private table: one it missed would show all of its rows."""
     named = [t for t in question.tree.find_all(exp.Table) if t.name in question.tables.private]
     return {id(table) for table in named} <= {id(table) for table in _private_sources(question)}
@@ -115,7 +115,7 @@ class OnePass:
     @cached_property
     def _cells(self) -> Cells:
         """Aggregate by (group, unit), and number the groups."""
-        tree, owner = _owned_tree(self.question)
+        tree, owner = owned_tree(self.question)
         size = len(self.groups.rows)
         parts = [exp.alias_(key.copy(), f"k{i}") for i, key in enumerate(group_keys(tree))]
         parts.append(exp.alias_(owner.copy(), "u"))
@@ -211,7 +211,7 @@ class OnePass:
         return text if node.find(exp.Query) else f"TRY({text})"
 
 
-def _owned_tree(question: Question) -> tuple[Node, Node]:
+def owned_tree(question: Question) -> tuple[Node, Node]:
     """Return the query over tables that carry owners, without HAVING, and the owner's column."""
     analysis = question.analysis
     tree = question.tree.copy()

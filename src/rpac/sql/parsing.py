@@ -26,7 +26,7 @@ def parsed(tables: Tables, sql: str) -> Node:
         _refuse_other_tables(tree, tables)
         _refuse_names_from_rows(tree)
         tree = _spelled_out(qualify(tree, schema=_schema(tables), dialect="duckdb"))
-        return _as_written(tree, tables)
+        return as_written(tree, tables)
     except (SqlglotError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
         move = "Check its syntax and names."
@@ -119,7 +119,7 @@ def _in_reach(table: Node) -> bool:
     return False
 
 
-def _as_written(tree: Node, tables: Tables) -> Node:
+def as_written(tree: Node, tables: Tables) -> Node:
     """Return a query as its own text reads: what is looked at is what is run.
 
     The parser writes some parts otherwise than it read them: a string as a bare word, say, which

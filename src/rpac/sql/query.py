@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from rpac._base.checks import refuse
 from rpac._base.types import Floats
+from rpac.answers.table import Table
 from rpac.errors import MechanismError
+from rpac.person.source import Asked, Presence
+from rpac.questions.selected import Selected
 from rpac.sql.by_world import ByWorld
+from rpac.sql.measures import Measure
 from rpac.sql.one_pass import OnePass, serves
-from rpac.sql.question import read
-from rpac.sql.table import Table
-from rpac.sql.tables import Tables
+from rpac.sql.owned import Owned
+from rpac.sql.parsing import parsed, take_order
+from rpac.sql.question import Question, read
+from rpac.sql.rows import Contributions
 from rpac.worlds.flatten import Form
 from rpac.worlds.source import Source
 
+_READ = ("labels", "declared", "lost_keys", "keys", "measures", "order", "limit")
 _WHOLE = 2.0**53
 """Whole numbers beyond it are not all floats, and are cut off there."""
 
@@ -37,18 +45,44 @@ class Query:
 
     takes_stack = True
 
-    def __init__(self, database: Tables, sql: str) -> None:
-        question = read(database, sql)
-        self.database, self.sql, self._question = database, sql, question
-        self.labels, self.declared, self.lost_keys = (
-            question.labels, question.declared, question.lost_keys,
-        )  # fmt: skip
-        self.keys, self.measures = question.keys, question.measures
-        self.order, self.limit = question.order, question.limit
-        self.one_pass = serves(question)
+    def __init__(self, database: Any, sql: str) -> None:
+        self.database, self.sql = database, sql
         self.full: Floats = np.zeros((0, 0))
-        self._runs: OnePass | ByWorld = OnePass(question) if self.one_pass else ByWorld(question)
         self._units: Floats = np.zeros(0)
+
+    @cached_property
+    def _question(self) -> Question:
+        return read(self.database, self.sql)
+
+    @cached_property
+    def one_pass(self) -> bool:
+        """Whether one aggregation serves all worlds."""
+        return serves(self._question)
+
+    @cached_property
+    def _runs(self) -> OnePass | ByWorld:
+        return OnePass(self._question) if self.one_pass else ByWorld(self._question)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _READ:
+            raise AttributeError(name)
+        return getattr(self._question, name)
+
+    def asked(self, source: Presence) -> Asked:
+        """Return the query as a question about presence: by its shape, whatever the rows."""
+        if source.database is not self.database:
+            raise refuse("the presence of the query's own database", "another", "Use db.presence.")
+        tables: Owned = source.database.owned
+        tree = parsed(tables, self.sql)
+        order, limit = take_order(tree)
+        found = Selected.of(tree, tables.said(source.schema))
+        rows = Contributions(tables, found.rows, found.keys, found.entries)
+        measures = [Measure(i, kind, 0, counts=kind == "BIGINT") for i, kind in found.kinds.items()]
+        shown = replace(rows.question, labels=found.labels, keys=list(found.places),
+                        measures=measures, order=order, limit=limit)  # fmt: skip
+        table = Table(shown, found.lines(rows.groups.rows), cut=found.finish.having is not None)
+        table.check()
+        return found.asked(source, table, rows.rows, len(table.rows))
 
     @property
     def _whole(self) -> bool:

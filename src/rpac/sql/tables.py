@@ -44,7 +44,7 @@ class Tables:
         seed: int = 0,
     ) -> None:
         if isinstance(tables, str | Path):
-            tables = {Path(tables).stem: tables}
+            tables = {Path(tables).name.partition(".")[0]: tables}
         if not isinstance(tables, Mapping) or not tables:
             empty = "an empty " if isinstance(tables, Mapping) else ""
             got = f"{empty}{type(tables).__name__}"
@@ -57,12 +57,17 @@ class Tables:
         self.unit = self._named_unit(unit)
         self.private = self._owned_tables()
         self.entities = self._entities()
+        self._draw_from(worlds, seed)
+        self.connection.execute("SET python_enable_replacements = false")
+        self.connection.execute("SET enable_external_access = false")
+
+    def _draw_from(self, worlds: int, seed: int) -> None:
+        """Number the units, give every row its owner, and choose the half-samples."""
+        self._refuse_nobody()
         self.units = self._number_units()
         self._own_rows()
         pool = Pool(len(self.units), self.version(), self.unit_names())
         self.source = Subsets(pool, worlds=worlds, seed=seed)
-        self.connection.execute("SET python_enable_replacements = false")
-        self.connection.execute("SET enable_external_access = false")
 
     def enter(self, members: Ints) -> None:
         """Let the schema `world` show the rows of these units only."""
@@ -181,40 +186,45 @@ class Tables:
                     found[child] = found[parent]
         return found
 
-    def _number_units(self) -> range:
+    def _refuse_nobody(self) -> None:
         table, column = self.unit
-        at = f"FROM pool.{quoted(table)}"
-        if self._count(f"{at} WHERE {quoted(column)} IS NULL"):
+        if self._count(f"FROM pool.{quoted(table)} WHERE {quoted(column)} IS NULL"):
             raise refuse(
                 f"a unit in every row of {table}.{column}",
                 "missing ones",
                 "Fill them in or drop those rows.",
             )
+
+    def _number_units(self) -> range:
+        table, column = quoted(self.unit[0]), quoted(self.unit[1])
         self.connection.execute(
             f"CREATE TABLE pool.__units AS SELECT *, row_number() OVER (ORDER BY k) - 1 AS u "
-            f"FROM (SELECT DISTINCT {quoted(column)} AS k {at})"
+            f"FROM (SELECT DISTINCT {column} AS k FROM pool.{table} WHERE {column} IS NOT NULL)"
         )
         return range(self._count("FROM pool.__units"))
 
     def _own_rows(self) -> None:
         """Give every row of a private table its owner, and make the views that worlds see."""
         for name, link in self.private.items():
-            at = f"pool.{quoted(name)}"
-            column, owners = self.unit[1], "SELECT k, u FROM pool.__units"
-            if link is not None:
-                column, owners = link[0], self._owners(*link[1:])
-            total = self._count(f"FROM {at}")
-            self.connection.execute(
-                f"CREATE OR REPLACE TABLE {at} AS SELECT t.*, o.u::INTEGER AS {UNIT} "
-                f"FROM {at} AS t JOIN ({owners}) AS o ON t.{quoted(column)} = o.k"
-            )
-            if self._count(f"FROM {at}") != total:
+            total = self._count(f"FROM pool.{quoted(name)}")
+            self._own_table(name, link)
+            if self._count(f"FROM pool.{quoted(name)}") != total:
                 raise refuse(
                     f"an owner for every row of {name!r}", "rows without", "Drop those rows first."
                 )
         self.connection.execute("CREATE TABLE world.__members (u BIGINT)")
         for name in self.columns:
             self._make_views(name)
+
+    def _own_table(self, name: str, link: tuple[str, str, str] | None) -> None:
+        """Let a table have its rows once for each of their owners: the unit, or those of a key."""
+        at, column, owners = f"pool.{quoted(name)}", self.unit[1], "SELECT k, u FROM pool.__units"
+        if link is not None:
+            column, owners = link[0], self._owners(*link[1:])
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE {at} AS SELECT t.*, o.u::INTEGER AS {UNIT} "
+            f"FROM {at} AS t JOIN ({owners}) AS o ON t.{quoted(column)} = o.k"
+        )
 
     def _owners(self, parent: str, key: str) -> str:
         """Return SQL for the owner of every key of a table: one each, or it is refused."""

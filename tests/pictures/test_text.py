@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpac._base.text import aligned, at_most, cells, columns, columns_html, lines_html
+from rpac.pictures.text import aligned, at_most, cells, columns, columns_html, lines_html
 
 
 @given(st.floats(1e-9, 1e9), st.integers(2, 8))

@@ -9,7 +9,7 @@ import pytest
 
 import rpac
 from rpac._base.sealed import publish
-from rpac.release.answer import shown, stored
+from rpac.answers.release import shown, stored
 from rpac.release.draw import draw_world
 
 DATA = np.random.default_rng(0).lognormal(size=(100, 2))

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import rpac
+from rpac.answers.table import Table, _recorded, _sortable
 from rpac.sql.question import read
-from rpac.sql.table import Table, _recorded, _sortable
 from tests.sql.people import STAFF, database
 
 DB = database()
@@ -153,6 +153,6 @@ def test_entries_that_no_record_holds_are_shown_as_text():
 
 
 def test_what_no_frame_shows_is_refused_before_it_is_charged(monkeypatch):
-    monkeypatch.setattr("rpac.sql.table.nw.from_dict", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("rpac.answers.table.nw.from_dict", lambda *a, **k: 1 / 0)
     with pytest.raises(rpac.InputError, match="rows that pandas can hold; got a ZeroDivisionError"):
         DB.query("SELECT dept, count(*) AS n FROM staff GROUP BY dept").announce(DB.source)

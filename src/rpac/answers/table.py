@@ -15,7 +15,6 @@ import numpy as np
 
 from rpac._base.checks import refuse
 from rpac._base.types import Floats
-from rpac.sql.question import Question
 
 _ORDERED = (str, bytes, datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
 """What has an order of its own, beside numbers."""
@@ -29,10 +28,11 @@ class Table:
     Args:
         question: What was asked.
         rows: The keys of every row.
+        cut: Whether rows without any number are left out.
     """
 
-    def __init__(self, question: Question, rows: list[tuple[Any, ...]]) -> None:
-        self.question, self.rows = question, rows
+    def __init__(self, question: Any, rows: list[tuple[Any, ...]], *, cut: bool = False) -> None:
+        self.question, self.rows, self.cut = question, rows, cut
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,8 +50,12 @@ class Table:
         """
         q = self.question
         lines = self._lines(values)
-        places = list(range(len(lines)))
         leading = lines if like is None else self._lines(like)
+        numbers = [measure.place for measure in q.measures]
+        places = [
+            i for i, line in enumerate(leading)
+            if not self.cut or any(line[j] is not None for j in numbers)
+        ]  # fmt: skip
         for column, falling in reversed(q.order):
             places.sort(key=lambda i: _sortable(leading[i][column]), reverse=falling)
         return self._native([lines[i] for i in places[: q.limit]])
@@ -94,7 +98,7 @@ class Table:
             for place, key in zip(q.keys, keys, strict=True):
                 line[place] = key
             for measure, value in zip(q.measures, numbers, strict=True):
-                line[measure.place] = measure.typed(float(value))
+                line[measure.place] = None if value != value else measure.typed(float(value))
             lines.append(line)
         return lines
 

@@ -13,11 +13,11 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._base.text import aligned
 from rpac._base.types import Floats, Ints, Json
 from rpac.certificate.certificate import Certificate
 from rpac.ledger.entries import Receipt
 from rpac.noise.base import Releasable
+from rpac.pictures.text import aligned
 from rpac.worlds.outputs import Outputs
 
 _NORMAL, _ANY = 1.959964, 4.472136
@@ -50,7 +50,7 @@ class Release:
     receipt: Receipt | None = None
     noise_interval: tuple[Any, Any] | None = None
     sampling_interval: tuple[Any, Any] | None = None
-    sealed: tuple[Outputs, Releasable] | None = field(default=None, repr=False, compare=False)
+    sealed: Any = field(default=None, repr=False, compare=False)
     facts: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> Any:

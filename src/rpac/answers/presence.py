@@ -1,0 +1,48 @@
+"""Answers under the promise *person*, from what was stored: the same for every retry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rpac._base.types import Floats, Json
+from rpac.answers.release import Release
+from rpac.certificate.certificate import Certificate
+from rpac.person.mechanism import Drawn
+from rpac.person.source import Asked
+
+_NOISES = 200
+"""Draws of study noise for error bars."""
+
+
+def shown(asked: Asked, kept: Json, receipt: Any = None, *, sealed: Any = None) -> Release:
+    """Return the release that is stored: the same for the first call and for every retry."""
+    found: Any = {name: np.asarray(part, np.float64) for name, part in kept["drawn"].items()}
+    drawn = Drawn(**found | {"levels": tuple(kept["drawn"]["levels"])})
+    numbers = asked.numbers(drawn)
+    said = kept["certificate"]
+    made = Certificate(**said | {"not_covered": tuple(said["not_covered"])})
+    return Release(
+        asked.form.rebuild(numbers), made, receipt, _interval(asked, drawn, numbers), sealed=sealed
+    )
+
+
+def _interval(asked: Asked, drawn: Drawn, numbers: Floats) -> tuple[Any, Any] | None:
+    """Return ends that hold the answer without noise in 95 % of releases, about.
+
+    Post-processing: the released sums with further noise of the same scales, many times. Noise
+    only: what clipping takes away from large contributions is not in it.
+    """
+    if not len(drawn.scales):
+        return None
+    rng = np.random.default_rng(0)
+    noises = rng.normal(size=(_NOISES, *drawn.sums.shape)) * drawn.scales
+    moved = [asked.numbers(replace(drawn, sums=drawn.sums + noise)) for noise in noises]
+    half = 1.96 * np.ma.masked_invalid(np.stack(moved)).std(axis=0).filled(np.nan)
+    ends = numbers - half, numbers + half
+    if asked.form.whole:
+        ends = np.floor(ends[0]), np.ceil(ends[1])
+    rebuild = asked.form.rebuild if asked.form.settle is None else asked.form.settle(numbers)
+    return rebuild(ends[0]), rebuild(ends[1])

@@ -1,0 +1,36 @@
+"""The accounts of a ledger in words."""
+
+from __future__ import annotations
+
+from rpac._base.types import Json
+from rpac.advantage import distance_to_success, nats_to_distance
+from rpac.pictures.text import at_most
+
+
+def account_lines(accounts: list[Json]) -> list[tuple[str, str]]:
+    """Return the accounts of a ledger as label and text."""
+    return [
+        (
+            _in_words(a["kind"], a["name"]),
+            f"{a['spent']:.9f} nats spent"
+            + ("" if a["cap"] is None else f", {a['cap'] - a['spent']:.9f} of {a['cap']:.9f} left")
+            + (_presence(a["spent"]) if a["kind"] == "person" else ""),
+        )
+        for a in accounts
+        if a["kind"] != "version" or a["name"] != "@"
+    ]
+
+
+def _presence(nats: float) -> str:
+    """Return what all answers on a line tell of anybody's presence together."""
+    distance = nats_to_distance(nats)
+    success = at_most(100 * distance_to_success(distance), 4)
+    return f": Delta squared {8 * nats:.6g}, anybody's presence guessed right at most {success} %"
+
+
+def _in_words(kind: str, name: str) -> str:
+    """Return an account in words; of a version's hash the first twelve characters."""
+    if kind == "version":
+        dataset, _, version = name.rpartition("@")
+        return f"version {dataset}{'@' if dataset else ''}{version[:12] or '(none)'}"
+    return f"{kind} {name}" if name else kind

@@ -1,0 +1,158 @@
+"""One release under the promise *person*, in order: price, books, rows, noise, charge, reveal.
+
+The price is the requested distance: a public number, whatever the data. So everything that can be
+refused is refused before a row is read, and nothing is refused after that; what fails all the same
+(a broken disk, no memory left) comes out as `Withheld`, with its one text, at the full price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+
+from rpac._base.checks import refuse
+from rpac._base.hashing import digest
+from rpac._base.types import Json
+from rpac.advantage import distance_to_nats, distance_to_success
+from rpac.answers.presence import shown
+from rpac.answers.release import Release, unusual
+from rpac.budget import SuccessRate, as_distance
+from rpac.certificate.certificate import PERSON_ADVERSARY, PERSON_NOT_COVERED, Certificate
+from rpac.errors import Withheld
+from rpac.ledger.entries import Charged, Line, Receipt
+from rpac.ledger.ledger import Ledger
+from rpac.person.contributions import Linear, Rows
+from rpac.person.mechanism import Drawn, draw
+from rpac.person.source import Asked, Presence
+from rpac.person.split import Split, split
+from rpac.release.refusal import MARK, was_withheld, withheld
+
+Ask = Callable[[Any, Presence], Asked]
+"""Reads a mechanism as a question to a source, by public things alone."""
+STATE = b"person"
+"""What the books keep of a session: it has no posterior, so its state never changes."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Studied:
+    """What an audit needs of a release. Sealed: never printed, compared or pickled."""
+
+    question: Linear
+    rows: Rows
+    shares: Split
+    drawn: Drawn
+
+
+@final
+@dataclass(frozen=True)
+class Inquiry:
+    """What is asked of whom, for how much; arguments as for `rpac.privatize`."""
+
+    mechanism: Any
+    source: Presence
+    budget: Any
+    ledger: Ledger | None = None
+    key: str | None = None
+    line: Line = Line(promise="person")
+
+    def __post_init__(self) -> None:
+        as_distance(self.budget)
+        if self.key is not None and self.ledger is None:
+            raise refuse("a ledger for the key", repr(self.key), "Pass ledger=rpac.Ledger(...).")
+
+    @property
+    def distance(self) -> float:
+        """Delta: what is requested, charged and certified."""
+        return as_distance(self.budget)
+
+    def terms(self, asked: Asked, ledger: Ledger) -> str:
+        """Return a hash of all that a key stands for: the question, not the data."""
+        who = (ledger.dataset, ledger.analyst, self.line.session)
+        name = getattr(self.mechanism, "__qualname__", None) or repr(self.mechanism)
+        return digest("person", repr(self.budget), spelled(asked), name, *who)
+
+
+def spelled(asked: Asked) -> str:
+    """Return all that is public of a question, as text."""
+    public = {**vars(asked.question), "labels": asked.form.labels, "way": asked.way}
+    return repr({name: _plain(part) for name, part in public.items()})
+
+
+def _plain(part: Any) -> Any:
+    parts = part if isinstance(part, tuple) else ()
+    return [vars(one) | {"grid": ""} if hasattr(one, "grid") else one for one in parts] or part
+
+
+def released(inquiry: Inquiry, ask: Ask) -> Release:
+    """Return the answer to an inquiry.
+
+    Guarantees:
+        Whatever the data, what is returned, stored and refused has a law that tells nobody's
+        presence better than two unit Gaussians at the requested distance (but for
+        `gaussian.ERROR` a draw), and the books have its nats before it is returned.
+    """
+    asked = ask(inquiry.mechanism, inquiry.source)
+    ledger, nats = inquiry.ledger, distance_to_nats(inquiry.distance)
+    terms = "" if ledger is None else inquiry.terms(asked, ledger)
+    known = None if ledger is None else ledger.find(inquiry.key, terms)
+    if known is not None:
+        return _revealed(asked, known.answer, known)
+    if ledger is not None:
+        ledger.check(nats, inquiry.line)
+
+    def charged(kept: Json) -> Charged:
+        assert ledger is not None
+        key, line = inquiry.key, inquiry.line
+        return ledger.charge(nats, key=key, request=terms, line=line, draw=lambda: (kept, STATE))
+
+    with withheld(None if ledger is None else lambda: charged(dict(MARK))):
+        shares = split(inquiry.distance, asked.question)
+        rows = asked.rows()
+        drawn = draw(asked.question, rows, shares)
+        kept = _stored(asked, drawn, _certificate(inquiry, asked, drawn))
+    sealed = Studied(asked.question, rows, shares, drawn)
+    if ledger is None:
+        return shown(asked, kept, sealed=sealed)
+    receipt, state = charged(kept)
+    return _revealed(asked, receipt.answer, receipt, None if state is None else sealed)
+
+
+def _revealed(asked: Asked, kept: Json, receipt: Receipt, sealed: Any = None) -> Release:
+    """Return what is on record: the answer, or that it was withheld."""
+    if was_withheld(kept):
+        raise Withheld
+    return shown(asked, kept, receipt, sealed=sealed)
+
+
+def _certificate(inquiry: Inquiry, asked: Asked, drawn: Drawn) -> Certificate:
+    distance, question = inquiry.distance, asked.question
+    names = ["rows" if j is None else question.columns[j].name for j in question.levels]
+    terms = [term.name for term in question.terms]
+    columns = [column.name for column in question.columns]
+    asked_for = {"distance": distance}
+    if isinstance(inquiry.budget, SuccessRate):
+        asked_for["success"] = float(inquiry.budget.rate)
+    success = asked_for.get("success", distance_to_success(distance))
+    return Certificate(
+        promise="person", secret=inquiry.source.statement, prior="any", distance=distance,
+        bound=distance_to_nats(distance), charged=True, entropy=None, bounds={},
+        worst_unit_success=success,
+        noise={
+            "family": "rounded gaussian",
+            "power": float(np.square(drawn.scales).sum() * question.groups),
+            "scales": dict(zip(terms, drawn.scales.tolist(), strict=True)),
+            "levels": dict(zip(names, drawn.levels, strict=True)),
+            "middles": dict(zip(columns, drawn.middles.tolist(), strict=True)),
+        },
+        outputs={"kind": asked.way, "groups": question.groups, "notes": list(asked.notes)},
+        requested=asked_for, adversary=PERSON_ADVERSARY, not_covered=PERSON_NOT_COVERED,
+    )  # fmt: skip
+
+
+def _stored(asked: Asked, drawn: Drawn, made: Certificate) -> Json:
+    plain = {name: np.asarray(part).tolist() for name, part in asdict(drawn).items()}
+    return {"drawn": plain, "certificate": unusual(made)}

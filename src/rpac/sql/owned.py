@@ -1,0 +1,92 @@
+"""Tables as the promise *person* reads them: text alone, and whatever is odd is nobody's.
+
+Nothing is refused, and no type is inferred, because of rows: entries of private tables are text in
+its one spelling (`rpac.person.entries`), whatever held them. A row without an owner is not here; a
+row that several units claim is here once for each of them. Public tables keep their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import pyarrow as pa
+
+from rpac._base.checks import refuse
+from rpac.person.entries import Entries
+from rpac.questions.selected import Said
+from rpac.schema import Declared
+from rpac.sql.engine import quoted
+from rpac.sql.tables import UNIT, Tables
+
+_MACROS = (
+    "__number(x) AS CASE x WHEN 'true' THEN 1.0::DOUBLE WHEN 'false' THEN 0.0::DOUBLE ELSE "
+    "CASE WHEN isfinite(TRY_CAST(x AS DOUBLE)) THEN TRY_CAST(x AS DOUBLE) END END",
+    "__whole(x) AS CASE WHEN x = trunc(x) THEN TRY_CAST(x AS BIGINT)::VARCHAR END",
+    "__digits(x) AS CASE WHEN regexp_full_match(x, '[+-]?0+') THEN '0' WHEN "
+    "regexp_full_match(x, '[+-]?[0-9]+') THEN "
+    "CASE WHEN x LIKE '-%' THEN '-' ELSE '' END || ltrim(x, '+-0') END",
+    "__spelled(x) AS CASE WHEN lower(trim(x)) IN ('true', 'false') THEN lower(trim(x)) ELSE "
+    "coalesce(__digits(trim(x)), __whole(__number(trim(x))), __number(trim(x))::VARCHAR, "
+    "nullif(trim(x), '')) END",
+    "__key(x) AS replace(__spelled(x), ' 00:00:00', '')",
+)
+"""An entry as a number, and text in its one spelling, row by row; neither can fail."""
+
+
+@final
+class Owned(Tables):
+    """Tables with owners, for questions about presence; arguments as for `Tables`.
+
+    Guarantees:
+        Which rows a unit has, and what they hold, is a function of that unit's own rows and of
+        public tables. What is refused depends on names and declarations alone.
+    """
+
+    def __init__(
+        self, tables: Any, unit: str, links: Any = None, *, public: Any = (), **options: Any
+    ) -> None:
+        named = [public] if isinstance(public, str) else public
+        self._open = {str(name).lower() for name in named}
+        super().__init__(tables, unit, links, public=named, **options)
+
+    def _load(self, name: str, data: Any) -> dict[str, str]:
+        if name.lower() in self._open:
+            return super()._load(name, data)
+        entries = Entries(data)
+        columns = [column.lower() for column in entries.columns]
+        if UNIT in columns or len(set(columns)) < len(columns):
+            raise refuse(f"unique names of columns, none {UNIT}", columns[:12], "Rename them.")
+        texts = [_text(entries.texts(column)) for column in entries.columns]
+        self.connection.register("__loading", pa.table(texts, names=columns))
+        self.connection.execute(f"CREATE TABLE pool.{quoted(name.lower())} AS FROM __loading")
+        self.connection.unregister("__loading")
+        return dict.fromkeys(columns, "VARCHAR")
+
+    def _draw_from(self, worlds: int, seed: int) -> None:
+        """Give every row its owners; nothing is drawn, and no column of a unit's is public."""
+        self.units = self._number_units()
+        for name, link in self.private.items():
+            self._own_table(name, link)
+        self.public = tuple(name for name in self.public if name in self.columns)
+        for macro in _MACROS:
+            self.connection.execute(f"CREATE MACRO {macro}")
+
+    def said(self, schema: Mapping[str, Declared]) -> Said:
+        """Return what is said of the tables: all that a question may be read by."""
+        columns = {name: (name not in self.private, c) for name, c in self.columns.items()}
+        ids = frozenset(at for at, key in self.entities.items() if key == ".".join(self.unit))
+        return Said(columns, self.keys, schema, ids)
+
+    def _owners(self, parent: str, key: str) -> str:
+        """Return SQL for the owners of every key of a table, each pair once."""
+        return f"SELECT DISTINCT {quoted(key)} AS k, {UNIT} AS u FROM pool.{quoted(parent)}"
+
+
+def _text(words: list[str | None]) -> Any:
+    """Return a column of text; characters that are none are replaced, each in its own entry."""
+    try:
+        return pa.array(words, pa.large_string())
+    except UnicodeEncodeError:
+        known = [None if w is None else w.encode("utf-8", "replace").decode() for w in words]
+        return pa.array(known, pa.large_string())

@@ -1,0 +1,155 @@
+"""A release under the promise person, in order: price, books, rows, noise, charge, reveal."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import rpac
+from rpac.answers.release import unusual
+from rpac.front.presence import ask
+from rpac.release.presence import Inquiry, released, spelled
+
+RNG = np.random.default_rng(5)
+TABLE = pd.DataFrame({"id": np.arange(500), "pay": RNG.lognormal(3, 0.6, 500)})
+SOURCE = rpac.Presence(TABLE, unit="id", caps={"rows": 1})
+MEAN = rpac.statistics.mean("pay")
+CAREFUL = rpac.SuccessRate(0.55)
+
+
+def book(folder, **options):
+    return rpac.Ledger(f"{folder}/l.db", budget=0.1, dataset="staff", **options)
+
+
+def test_the_certificate_says_what_was_requested_and_nothing_that_was_achieved():
+    made = rpac.privatize(MEAN, SOURCE, CAREFUL).certificate
+    assert (made.promise, made.grade, made.worst_unit_success) == ("person", "proved", 0.55)
+    assert made.distance == pytest.approx(2 * norm.ppf(0.55))
+    assert made.bound == pytest.approx(made.distance**2 / 8, abs=1e-15)
+    assert made.success_rate() <= 0.55
+    assert made.success_rate(0.9) == pytest.approx(0.9, abs=1e-3)
+    assert made.epsilon(1e-5) == pytest.approx(0.9317, abs=2e-4)
+    assert made.published() == made == made.unexposed()
+    assert rpac.Certificate.from_json(made.to_json()) == made
+    assert {*made.noise} == {"family", "power", "scales", "levels", "middles"}
+    assert made.requested == {"distance": made.distance, "success": 0.55}
+    by_nats = rpac.privatize(MEAN, SOURCE, 0.02).certificate
+    assert by_nats.bound == pytest.approx(0.02)
+    assert by_nats.worst_unit_success == pytest.approx(norm.cdf(0.4 / 2), abs=1e-9)
+
+
+def test_other_promises_have_no_epsilon():
+    made = rpac.privatize(MEAN, rpac.Subsets(TABLE, unit="id", worlds=16), 0.5).certificate
+    with pytest.raises(rpac.CertificateError, match="the promise \"person\"; got 'sample'"):
+        made.epsilon()
+
+
+def test_the_charge_is_the_requested_distance_whatever_the_data(folder):
+    with book(folder) as ledger:
+        first = rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger)
+        other = rpac.Presence(TABLE.assign(pay=0.0).iloc[:3], unit="rows")
+        second = rpac.privatize(MEAN, other, CAREFUL, ledger=ledger)
+        assert first.receipt.nano == second.receipt.nano == 7_895_388
+        (line,) = [a for a in ledger.accounts() if a["kind"] == "person"]
+        assert (line["name"], line["spent"]) == ("staff", pytest.approx(2 * 0.007895388))
+        assert not [a for a in ledger.accounts() if a["kind"] == "version"]
+        assert ledger.verify() == 2
+
+
+def test_a_retry_returns_the_stored_answer_for_nothing(folder):
+    with book(folder) as ledger:
+        first = rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger, key="k")
+        changed = rpac.Presence(TABLE.iloc[1:], unit="id", caps={"rows": 1})
+        again = rpac.privatize(MEAN, changed, CAREFUL, ledger=ledger, key="k")
+        assert again.value == first.value
+        assert again.noise_interval == first.noise_interval
+        assert again.certificate == first.certificate
+        assert again.sealed is None
+        assert first.sealed is not None
+        assert ledger.spent == pytest.approx(0.007895388)
+        with pytest.raises(rpac.InputError, match="key"):
+            rpac.privatize(rpac.statistics.sum("pay"), SOURCE, CAREFUL, ledger=ledger, key="k")
+
+
+def test_functions_of_one_name_are_one_question_to_a_key():
+    asked = MEAN.asked(SOURCE)
+    with_grid = rpac.statistics.median("pay").asked(SOURCE)
+    assert "pay" in spelled(asked)
+    assert "array" not in spelled(with_grid)  # thousands of public points say nothing more
+
+
+def test_what_does_not_fit_is_refused_before_a_row_is_read(folder, monkeypatch):
+    with book(folder) as ledger:
+        monkeypatch.setattr(rpac.Presence, "owners", lambda self: 1 / 0)
+        with pytest.raises(rpac.BudgetSpent, match=r"at most 0\.100000000 nats"):
+            rpac.privatize(MEAN, SOURCE, 0.2, ledger=ledger)
+        assert ledger.spent == 0
+
+
+def test_what_fails_all_the_same_has_one_text_and_its_full_price(folder, monkeypatch):
+    monkeypatch.setattr(rpac.Presence, "owners", lambda self: 1 / 0)
+    with pytest.raises(rpac.Withheld) as bare:
+        rpac.privatize(MEAN, SOURCE, CAREFUL)
+    assert "ZeroDivision" not in str(bare.value)
+    with book(folder) as ledger:
+        with pytest.raises(rpac.Withheld):
+            rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger, key="k")
+        assert ledger.spent == pytest.approx(0.007895388)
+        with pytest.raises(rpac.Withheld):  # and for the same key the same
+            rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger, key="k")
+        assert ledger.spent == pytest.approx(0.007895388)
+
+
+def test_what_is_stored_is_plain_and_holds_no_count_of_people(folder):
+    with book(folder) as ledger:
+        rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger)
+        entry = list(ledger.entries())[-1]
+        assert entry["promise"] == "person"
+        assert {*entry["answer"]} == {"drawn", "certificate"}
+        assert {*entry["answer"]["drawn"]} == {
+            "middles", "levels", "scales", "sums", "quantiles"}  # fmt: skip
+        assert "500" not in json.dumps(entry["answer"]["certificate"]).replace("0.500", "")
+
+
+def test_the_sealed_part_does_not_travel():
+    made = rpac.privatize(MEAN, SOURCE, CAREFUL)
+    assert made.sealed.rows.values.shape == (500, 1)
+    assert pickle.loads(pickle.dumps(made)).sealed is None
+    assert "sealed" not in repr(made)
+
+
+def test_a_key_needs_a_ledger_and_nothing_is_given_or_drawn():
+    with pytest.raises(rpac.InputError, match="a ledger for the key; got 'k'"):
+        rpac.privatize(MEAN, SOURCE, CAREFUL, key="k")
+    with pytest.raises(rpac.InputError, match="no given secret under the promise person"):
+        rpac.privatize(MEAN, SOURCE, CAREFUL, secret=TABLE)
+    with pytest.raises(rpac.InputError, match="no given secret under the promise person"):
+        rpac.privatize(MEAN, SOURCE, CAREFUL, subject="ann")
+    with pytest.raises(rpac.InputError, match="about a person's presence"):
+        rpac.privatize(MEAN, SOURCE, rpac.ResidualEntropy(1.0))
+
+
+def test_intervals_hold_the_answer_without_noise():
+    """Twenty-fold repeated, with caps so that nothing is clipped: 95 % of 400, about."""
+    source = rpac.Presence(TABLE, unit="rows", caps={"pay": (0, 500)})
+    made = [rpac.privatize(MEAN, source, 2.0) for _ in range(400)]
+    truth = TABLE.pay.mean()
+    inside = sum(r.noise_interval[0] <= truth <= r.noise_interval[1] for r in made)
+    assert 350 <= inside <= 396
+
+
+def test_a_table_of_whoever_is_answered():
+    """One person, nobody, all alike, one who owns all rows: an answer with its noise."""
+    for frame in (TABLE.iloc[:1], TABLE.iloc[:0], TABLE.assign(pay=3.0), TABLE.assign(id=1)):
+        for statistic in (MEAN, rpac.statistics.median("pay"), rpac.statistics.variance("pay")):
+            made = rpac.privatize(statistic, rpac.Presence(frame, unit="id"), CAREFUL)
+            assert np.isfinite(made.value)
+
+
+def test_an_inquiry_is_what_privatize_makes_of_its_arguments():
+    made = released(Inquiry(MEAN, SOURCE, CAREFUL), ask)
+    assert made.certificate.outputs == {"kind": "contributions", "groups": 1, "notes": []}
+    assert unusual(made.certificate)["promise"] == "person"
