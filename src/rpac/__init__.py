@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 
 HOMES = {
     "rpac.attack.auditing": ("Audit", "audit"),
-    "rpac.budget": ("Bits", "Nats", "ResidualEntropy", "SuccessRate"),
+    "rpac.budget": ("Bits", "GaussianDP", "Nats", "ResidualEntropy", "SuccessRate"),
     "rpac.calibrators.base": ("Calibrator",),
     "rpac.calibrators.closed_form": (
         "AutoPAC", "ConfidentAutoPAC", "EfficientPAC", "Isotropic", "Proportional",
@@ -39,7 +39,9 @@ HOMES = {
     "rpac.noise.grid": ("GridNoise", "tabulate"),
     "rpac.noise.label": ("LabelChannel",),
     "rpac.noise.lattice": ("LatticeNoise",),
-    "rpac.release.answer": ("Release",),
+    "rpac.person.source": ("Presence",),
+    "rpac.answers.release": ("Release",),
+    "rpac.schema": ("Declared",),
     "rpac.sql.database": ("Database",),
     "rpac.worlds.guard": ("guarded",),
     "rpac.worlds.outputs": ("Outputs",),

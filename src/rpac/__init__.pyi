@@ -5,9 +5,11 @@ from rpac import attack as attack
 from rpac import contracts as contracts
 from rpac import oracles as oracles
 from rpac import residual as residual
+from rpac.answers.release import Release as Release
 from rpac.attack.auditing import Audit as Audit
 from rpac.attack.auditing import audit as audit
 from rpac.budget import Bits as Bits
+from rpac.budget import GaussianDP as GaussianDP
 from rpac.budget import Nats as Nats
 from rpac.budget import ResidualEntropy as ResidualEntropy
 from rpac.budget import SuccessRate as SuccessRate
@@ -63,9 +65,10 @@ from rpac.noise.grid import GridNoise as GridNoise
 from rpac.noise.grid import tabulate as tabulate
 from rpac.noise.label import LabelChannel as LabelChannel
 from rpac.noise.lattice import LatticeNoise as LatticeNoise
+from rpac.person.source import Presence as Presence
 from rpac.questions import programs as programs
 from rpac.questions import statistics as statistics
-from rpac.release.answer import Release as Release
+from rpac.schema import Declared as Declared
 from rpac.sql.database import Database as Database
 from rpac.worlds.guard import guarded as guarded
 from rpac.worlds.outputs import Outputs as Outputs

@@ -99,7 +99,7 @@ def test_long_ledgers_are_read_by_the_page(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("rpac-ledger/4", "rpac-ledger/3", "a ledger of schema rpac-ledger/4; got another one"),
+        ("rpac-ledger/5", "rpac-ledger/4", "a ledger of schema rpac-ledger/5; got another one"),
         ("{", "z", "an altered entry 0"),  # no JSON
         ('"ledger":', '"lodger":', "an altered entry 0"),
     ],

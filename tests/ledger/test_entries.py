@@ -12,7 +12,6 @@ import rpac
 from rpac.ledger.entries import (
     Account,
     Receipt,
-    account_lines,
     chain_hash,
     charged_names,
     checked_body,
@@ -73,11 +72,13 @@ def test_a_charge_falls_on_whatever_has_a_name():
     assert everything == [("ledger", ""), ("dataset", "people"), ("analyst", "ann"),
                           ("session", "talk"), ("version", "people@v")]  # fmt: skip
     assert charged_names("", "", "", "") == [("ledger", ""), ("version", "@")]
+    person = charged_names("people", "v", "", "", "person")  # one line for all versions
+    assert person == [("ledger", ""), ("dataset", "people"), ("person", "people")]
 
 
 def test_a_book_is_recomputed_from_its_entries():
     spend = {"kind": "spend", "nano": 7, "dataset": "d", "version": "v", "analyst": "",
-             "session": "", "secret": "s", "seq": 1}  # fmt: skip
+             "session": "", "promise": "", "secret": "s", "seq": 1}  # fmt: skip
     book = {}
     for entry in ({"kind": "open", "cap": 20, "keyed_by": "m"}, spend, spend,
                   {"kind": "seal"}, {"kind": "anchor"},
@@ -94,18 +95,6 @@ def test_a_book_is_recomputed_from_its_entries():
     assert book["key", ""].note == "m"
     with pytest.raises(rpac.LedgerError, match="entry 1, which exceeds a cap"):
         rebook(book, spend)
-
-
-def test_accounts_in_words():
-    lines = account_lines([
-        {"kind": "ledger", "name": "", "spent": 0.25, "cap": 1.0},
-        {"kind": "version", "name": "people@" + "f" * 64, "spent": 0.25, "cap": None},
-        {"kind": "version", "name": "@", "spent": 0.0, "cap": None},
-    ])  # fmt: skip
-    assert lines == [
-        ("ledger", "0.250000000 nats spent, 0.750000000 of 1.000000000 left"),
-        ("version people@ffffffffffff", "0.250000000 nats spent"),
-    ]
 
 
 def test_receipts_print_their_charge():

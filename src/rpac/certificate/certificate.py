@@ -6,32 +6,24 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal, final
 
 from rpac._base.checks import in_range, refuse
 from rpac._base.sealed import publish
-from rpac._base.text import aligned, at_most, lines_html, rounded_up
 from rpac._base.types import Json
-from rpac.advantage import nats_to_success
+from rpac.advantage import distance_to_epsilon, distance_to_success, nats_to_success
 from rpac.errors import CertificateError
+from rpac.pictures.text import rounded_up
+from rpac.pictures.words import FACT as FACT
+from rpac.pictures.words import FACTS as FACTS
+from rpac.pictures.words import PROMISES as PROMISES
+from rpac.pictures.words import InWords
 
-SCHEMA = "rpac-certificate/3"
+SCHEMA = "rpac-certificate/4"
 ADVERSARY = (
     "knows every world, the mechanism, the noise law and all earlier releases; "
     "computationally unbounded"
 )
-PROMISES = MappingProxyType({
-    "sample": "which world was drawn, from a pool that is public by declaration",
-})  # fmt: skip
-"""What each promise protects, in words."""
-FACT = "a fact of the pool: not protected"
-"""What is said beside a number on which all worlds agree."""
-FACTS = (
-    "the same in every world, so facts of the pool: released as they are, and not protected. "
-    'The promise "person" would protect them, "sample" does not'
-)
-"""What that means."""
 NOT_COVERED = (
     "the pool: who is in it, and anything true of every world, such as numbers on which all worlds "
     "agree, names and shape of an answer, noise level and error bars. It was declared public",
@@ -39,11 +31,22 @@ NOT_COVERED = (
     "rare large disclosures: the bound is an average; the owner's certificate has quantiles",
     "a hostile mechanism that talks to the outside",
 )
+PERSON_ADVERSARY = (
+    "knows every other row and all of this person's, the question and all earlier releases, and "
+    "chooses the questions; computationally unbounded"
+)
+PERSON_NOT_COVERED = (
+    "families, and groups of people who act together: the unit's id says who one person is",
+    "what is true of everybody like you whether you are in the data or not",
+    "your value, if it is known that you are in: telling it from another is at most twice the "
+    "distance",
+    "running time and memory",
+)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(InWords):
     """An upper bound on what a release leaks, and what that means.
 
     Attributes:
@@ -62,7 +65,10 @@ class Certificate:
             achieved, for the owner's eyes; what is written (`to_json`, `save`) says what was
             requested, or nothing.
         promise: "sample": what is protected is which world was drawn; the pool is public by
-            declaration.
+            declaration. "person": whether a given person is in the data. "person, given the
+            level": the same for those who are, without what the noise level tells.
+        distance: Under *person*: Delta, the distance of two unit Gaussians at which anybody's
+            presence can be told, at most (Gaussian differential privacy, mu = Delta).
         requested: The budget it was held against: {"nats": ...}, or {"success": ...} on every
             unit; empty without one.
         facts: Names of the numbers on which all worlds agree. They are facts of the pool, released
@@ -74,7 +80,7 @@ class Certificate:
         draws (1 if `grade` is "proved").
     """
 
-    promise: Literal["sample"] = "sample"
+    promise: Literal["sample", "person", "person, given the level"] = "sample"
     secret: str
     prior: str
     bound: float
@@ -91,21 +97,10 @@ class Certificate:
     attempt: int = 1
     requested: dict[str, float] = field(default_factory=dict)
     facts: tuple[str, ...] = ()
+    distance: float | None = None
     adversary: str = ADVERSARY
     not_covered: tuple[str, ...] = NOT_COVERED
     schema: str = SCHEMA
-
-    @property
-    def statement(self) -> str:
-        """The first line: promise, secret, prior, adversary, bound, and what is not covered."""
-        how = "proved" if self.grade == "proved" else f"with confidence {self.confidence:.9g}"
-        figure = "bound" if self.charged else "planning figure, not of a released law"
-        return (
-            f"Promise: {self.promise}, {PROMISES[self.promise]}. Secret: {self.secret}. "
-            f"Prior: {self.prior}. Adversary: {self.adversary}. "
-            f"Bound: {self.bound:.6g} nats ({figure}, {how}). "
-            f"Not covered: {'; '.join(self.not_covered)}."
-        )
 
     @property
     def residual_entropy(self) -> float | None:
@@ -114,7 +109,21 @@ class Certificate:
 
     def success_rate(self, prior: float = 0.5) -> float:
         """Return the highest success of any attack whose blind guess succeeds with `prior`."""
-        return float(nats_to_success(self.bound, in_range(prior, "prior", 0.0, 1.0)))
+        p = in_range(prior, "prior", 0.0, 1.0)
+        if self.promise == "person" and self.distance is not None:
+            return distance_to_success(self.distance, p)
+        return float(nats_to_success(self.bound, p))
+
+    def epsilon(self, delta: float = 1e-5) -> float:
+        """Return the epsilon of (epsilon, delta)-differential privacy that a *person* has.
+
+        Raises:
+            CertificateError: For other promises: they do not imply differential privacy.
+        """
+        if self.promise != "person" or self.distance is None:
+            move = "Protect the person; rpac.advantage.nats_to_epsilon matches at equal success."
+            raise refuse('the promise "person"', repr(self.promise), move, CertificateError)
+        return distance_to_epsilon(self.distance, delta)
 
     def published(self) -> Certificate:
         """Return what goes into a public record: what was requested, not what was achieved.
@@ -122,6 +131,8 @@ class Certificate:
         A bound of the requested nats is an upper bound still, since the certificate was held
         against it. Where a success rate was requested the nats are rounded up to two digits.
         """
+        if self.promise != "sample":
+            return self  # nothing in it was achieved on the data
         nats = self.requested.get("nats")
         return replace(
             self.unexposed(),
@@ -133,6 +144,8 @@ class Certificate:
 
     def unexposed(self) -> Certificate:
         """Return the certificate with nothing about persons but what was requested."""
+        if self.promise != "sample":
+            return self
         return replace(self, worst_unit_success=self.requested.get("success"))
 
     def to_json(self) -> str:
@@ -166,14 +179,7 @@ class Certificate:
             made = cls(**{k: v for k, v in body.items() if k in _FIELDS})
             made = replace(made, not_covered=tuple(made.not_covered), facts=tuple(made.facts))
             same = made.schema == SCHEMA and text in (made.to_json(), made._page())
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-            ArithmeticError,
-            LookupError,
-            RecursionError,
-        ):
+        except _UNREADABLE:
             same = False
         if not same:
             raise refuse(
@@ -189,56 +195,7 @@ class Certificate:
         """Read and check a certificate file."""
         return cls.from_json(Path(path).read_bytes().decode("utf-8", errors="replace"))
 
-    def figures(self) -> list[tuple[str, str]]:
-        """Return what is certified as label and text, in the order people read."""
-        how = "proved" if self.grade == "proved" else f"confidence {self.confidence:.9g}"
-        figure = "charged" if self.charged else "planning figure: ideal noise, not a released law"
-        drawn = "mixture" in self.bounds or self.noise.get("rank", 1) > 1
-        with_ = f" (confidence {self.confidence:.9g})" if drawn else ""
-        guess = at_most(100 * self.success_rate(0.5), 4)
-        quantiles = self.density_quantiles.items()
-        density = ", ".join(f"{100 * float(q):g} % {v:.4g}" for q, v in quantiles)
-        density = f"{density} (estimated quantiles, nats)" if density else "not drawn"
-        found = [
-            ("promise", f"{self.promise}: {PROMISES[self.promise]}"),
-            ("secret", self.secret),
-            ("prior", self.prior),
-            ("adversary", self.adversary),
-            ("leaks at most", f"{at_most(self.bound)} nats ({how}; {figure})"),
-            *([("leaks at least", f"{self.lower:.6g} nats{with_}")] if self.bounds else []),
-            ("a yes-or-no guess", f"right 50 % of the time before, at most {guess} % after"),
-            *([("information density", density)] if self.bounds else []),
-            ("noise power", f"{self.noise['power']:.6g}"),
-        ]  # fmt: skip
-        place = [label for label, _ in found].index("a yes-or-no guess")
-        if self.worst_unit_success is not None:
-            rate = f"at most {at_most(100 * self.worst_unit_success, 4)} %"
-            told = f"guessed right 50 % before, {rate} after{with_}"
-            found.insert(place + 1, ("membership of one person", told))
-        if self.residual_entropy is not None:
-            rest = f"{self.residual_entropy:.6g} of {self.entropy:.6g} nats"
-            found.insert(place, ("residual entropy", rest))
-        return found + ([("not protected", self.facts_in_words)] if self.facts else [])
 
-    @property
-    def facts_in_words(self) -> str:
-        """The numbers on which all worlds agree, with what that means; empty if there are none."""
-        shown = ", ".join(self.facts[:_SHOWN]) + (" ..." if len(self.facts) > _SHOWN else "")
-        return f"{shown}: {FACTS}" if shown else ""
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Return the figures, and what they do not cover."""
-        rest = [("" if i else "not covered", text) for i, text in enumerate(self.not_covered)]
-        return self.figures() + rest
-
-    def __str__(self) -> str:
-        return aligned(self.lines())
-
-    def _repr_html_(self) -> str:
-        return lines_html("rpac certificate", self.lines())
-
-
-_SHOWN = 12
 _UNREADABLE = (
     ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RecursionError,
 )  # fmt: skip

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from rpac._base.checks import refuse
-from rpac._base.text import columns, columns_html
 from rpac._base.types import Floats
 from rpac.budget import as_budget
 from rpac.calibrators.base import Calibrator
 from rpac.certificate.certificate import Certificate
 from rpac.front.certify import certify
 from rpac.front.methods import calibrator, exact_noise, needs_no_noise
+from rpac.front.outlook import along
 from rpac.noise.base import Law, Releasable
 from rpac.noise.grid import GridNoise, tabulate
+from rpac.person.source import Presence
 from rpac.pictures.plots import comparison_figure
+from rpac.pictures.text import columns, columns_html
 from rpac.worlds.outputs import Outputs
 
 Measure = Callable[[Floats, Floats], float]
@@ -41,15 +43,21 @@ class Comparison:
             `gaussianity_gap` is what a Gaussian reference would charge beyond `bound`; `utility`
             is the user's measure; `priv` and `util` are dMI/dbudget and -dpower/dbudget;
             `coherent` is False where a smaller budget provably leaks more than a larger one.
+            For questions about presence: one dict for each budget and number, as in `along`.
     """
 
     rows: list[dict[str, Any]]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.rows[0]) if self.rows else list(COLUMNS)
 
     def frame(self, backend: Any = "pandas") -> Any:
         """Return a data frame: "pandas", "polars" or "pyarrow", if installed."""
         import narwhals as nw
 
-        data = {name: [row[name] for row in self.rows] for name in COLUMNS}
+        data = {name: [row[name] for row in self.rows] for name in self.names}
         return nw.from_dict(data, backend=backend).to_native()
 
     def column(self, method: str, name: str) -> Floats:
@@ -58,16 +66,19 @@ class Comparison:
 
     def plot(self) -> Any:
         """Return a figure of power and of leakage against the budget (needs matplotlib)."""
+        if "method" not in self.names:
+            got = ", ".join(self.names)
+            raise refuse("methods to draw", got, "Print it, or draw columns of .frame().")
         return comparison_figure(self.rows)
 
     def _body(self) -> list[list[Any]]:
-        return [[row[name] for name in COLUMNS] for row in self.rows]
+        return [[row[name] for name in self.names] for row in self.rows]
 
     def __str__(self) -> str:
-        return columns(COLUMNS, self._body())
+        return columns(self.names, self._body())
 
     def _repr_html_(self) -> str:
-        return columns_html(COLUMNS, self._body())
+        return columns_html(self.names, self._body())
 
 
 def curve(
@@ -84,7 +95,7 @@ def curve(
 
 
 def compare(
-    outputs: Outputs,
+    outputs: Outputs | tuple[Any, Presence],
     budgets: Sequence[Any],
     methods: Sequence[str | Calibrator] = ("equilibrium", "auto-pac"),
     utility: Measure | None = None,
@@ -95,7 +106,8 @@ def compare(
     """Return power, utility and certified interval of every method at every budget.
 
     Args:
-        outputs: Finite worlds.
+        outputs: Finite worlds; or a pair (mechanism, `Presence`), for what its budgets cost and
+            add to each number, from public things alone: there is no method to choose.
         budgets: At least one; bare numbers are nats.
         methods: Names or calibrators.
         utility: `utility(values, released)` of (n, d) outputs and their noisy versions, such as
@@ -103,6 +115,8 @@ def compare(
         draws: Judging draws of each certificate.
         seed: Study randomness of the utility.
     """
+    if isinstance(outputs, tuple):
+        return Comparison(along(*outputs, budgets))
     if not len(budgets) or not len(methods):
         raise refuse("budgets and methods", f"{len(budgets)} and {len(methods)}", "Give some.")
     if not outputs.exact:

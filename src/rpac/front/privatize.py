@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from rpac._base.checks import refuse
+from rpac.answers.release import Release
 from rpac.calibrators.base import Calibrator
 from rpac.front.certify import remembered
 from rpac.front.methods import calibrator, method_name, proposed
+from rpac.front.presence import ask
 from rpac.ledger.ledger import Ledger
-from rpac.release.answer import Release
+from rpac.person.source import Presence
+from rpac.release.presence import Inquiry, released
 from rpac.release.release import Request, release
 from rpac.worlds.source import Source
 
@@ -34,8 +39,10 @@ def privatize(
     Args:
         mechanism: Any callable of one secret; see `simulate` for what it may return, and
             `guarded` for functions that may fail.
-        source: The possible secrets. The library draws the secret itself.
-        budget: `Nats`, `Bits`, `SuccessRate` or `ResidualEntropy`; a bare number is nats.
+        source: The possible secrets. The library draws the secret itself. `Presence`: nothing is
+            drawn, all of the data are used, and the secret is whether a given person is in them.
+        budget: `Nats`, `Bits`, `SuccessRate` or `ResidualEntropy`; a bare number is nats. For
+            `Presence` also `GaussianDP`.
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
         secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
@@ -45,7 +52,7 @@ def privatize(
             its possible values are listed.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
-        n_jobs: Processes for the simulation.
+        n_jobs: Processes for the simulation; for `Presence`, for functions by blocks.
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
@@ -59,6 +66,12 @@ def privatize(
         Withheld: If the data do not allow an answer: the function failed on some world, or no
             certificate within the budget was obtained. Books charge `Withheld.NATS` for it.
     """
+    if isinstance(source, Presence):
+        if secret is not None or subject:
+            move = "Leave `secret` and `subject` out: the secret is anybody's presence."
+            raise refuse("no given secret under the promise person", "one", move)
+        asked = partial(ask, n_jobs=n_jobs)
+        return released(Inquiry(mechanism, source, budget, ledger, key), asked)
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, final
 
+from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints
+from rpac.front.hearing import Hearing
 from rpac.front.posterior import first_aim, noise_under
+from rpac.front.presence import ask
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
+from rpac.person.source import Presence
 from rpac.release.conversation import Conversation
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source
@@ -20,6 +24,7 @@ class Session(Conversation):
 
     Args:
         source: `Worlds` or `Subsets`. The world is drawn here, once, by the operating system.
+            With `Presence` nothing is drawn: squares of distances add, and no posterior is kept.
         budget: What all answers together may leak.
         ledger: The books; every answer is charged and written before it is revealed.
         store: File that keeps the drawn world, sealed, so that the session survives a restart:
@@ -42,6 +47,25 @@ class Session(Conversation):
     >>> session.spent <= 0.3
     True
     """
+
+    def __new__(
+        cls,
+        source: Source,
+        budget: Any,
+        ledger: Ledger | None = None,
+        *,
+        store: str | Path | None = None,
+        method: str = "auto-pac",
+        secret: Any = None,
+        subject: str = "",
+    ) -> Any:
+        """Return a hearing for `Presence`, which has no drawn world and no posterior."""
+        if not isinstance(source, Presence):
+            return super().__new__(cls)
+        if store is not None or secret is not None or subject:
+            move = "A session about anybody's presence has no world to keep or to be given."
+            raise refuse("no store, secret or subject for rpac.Presence", "one", move)
+        return Hearing(source, budget, ledger, ask)
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 from rpac._base.checks import number, refuse
 from rpac._base.types import Json
-from rpac.budget import Bits, Nats
+from rpac.budget import Bits, GaussianDP, Nats
 from rpac.errors import BudgetSpent, LedgerError
 
 NANO = 10**9
@@ -20,7 +20,7 @@ _MOST = 10**9
 
 def exact_nano(nats: Any) -> Decimal:
     """Return an amount in nano-nats, unrounded; `Nats`, `Bits` or a number of nats, 0 allowed."""
-    value = number(nats.nats() if isinstance(nats, Nats | Bits) else nats, "nats")
+    value = number(nats.nats() if isinstance(nats, Nats | Bits | GaussianDP) else nats, "nats")
     if not 0 <= value <= _MOST:
         raise refuse(f"between 0 and {_MOST} nats", repr(value), "Books are kept in nats or bits.")
     return Decimal(repr(value)).scaleb(9)  # 0.001 is a thousandth, as it was written
@@ -47,12 +47,15 @@ class Line:
             secret was given, so that no other release or session can be booked beside it.
         session: The session it belongs to, if any.
         state: Hash of the session's state that the charge was computed from.
+        promise: Where anybody's presence is the secret, the name of the promise: then one line
+            serves all versions of the dataset, since a person in two of them is exposed to both.
     """
 
     version: str = ""
     secret: str = ""
     session: str = ""
     state: str = ""
+    promise: str = ""
 
 
 @final
@@ -159,13 +162,16 @@ Book: TypeAlias = dict[tuple[str, str], Account]
 """Accounts recomputed from the entries."""
 
 
-def charged_names(dataset: str, version: str, analyst: str, session: str) -> list[tuple[str, str]]:
+def charged_names(
+    dataset: str, version: str, analyst: str, session: str, promise: str = ""
+) -> list[tuple[str, str]]:
     """Return the accounts that a charge falls on; who and what has no name has none."""
     named = ("dataset", dataset), ("analyst", analyst), ("session", session)
-    return [("ledger", ""), *filter(itemgetter(1), named), ("version", f"{dataset}@{version}")]
+    line = (promise, dataset) if promise else ("version", f"{dataset}@{version}")
+    return [("ledger", ""), *filter(itemgetter(1), named), line]
 
 
-_PARTS = ("dataset", "version", "analyst", "session")
+_PARTS = ("dataset", "version", "analyst", "session", "promise")
 _NO_CHANGE = ("seal", "anchor")
 """Kinds of entries that change no account."""
 
@@ -203,24 +209,3 @@ def rebook(book: Book, entry: Json) -> None:
 
 def _account(book: Book, kind: str, name: str) -> Account:
     return book.get((kind, name), Account(kind, name, None, 0, ""))
-
-
-def account_lines(accounts: list[Json]) -> list[tuple[str, str]]:
-    """Return the accounts of a ledger as label and text."""
-    return [
-        (
-            _in_words(a["kind"], a["name"]),
-            f"{a['spent']:.9f} nats spent"
-            + ("" if a["cap"] is None else f", {a['cap'] - a['spent']:.9f} of {a['cap']:.9f} left"),
-        )
-        for a in accounts
-        if a["kind"] != "version" or a["name"] != "@"
-    ]
-
-
-def _in_words(kind: str, name: str) -> str:
-    """Return an account in words; of a version's hash the first twelve characters."""
-    if kind == "version":
-        dataset, _, version = name.rpartition("@")
-        return f"version {dataset}{'@' if dataset else ''}{version[:12] or '(none)'}"
-    return f"{kind} {name}" if name else kind

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, final
 
 from rpac._base.checks import plain_text, refuse
-from rpac._base.text import aligned, lines_html
 from rpac._base.types import Json
 from rpac.errors import LedgerError
 from rpac.ledger.anchor import NOWHERE, Anchor, Position, state_place
@@ -27,7 +26,6 @@ from rpac.ledger.entries import (
     Charged,
     Line,
     Receipt,
-    account_lines,
     charged_names,
     checked_body,
     damaged,
@@ -39,8 +37,10 @@ from rpac.ledger.judgements import Judgements
 from rpac.ledger.postgres import PostgresStore
 from rpac.ledger.sessions import Sessions
 from rpac.ledger.sqlite import SqliteStore
+from rpac.pictures.accounts import account_lines
+from rpac.pictures.text import aligned, lines_html
 
-SCHEMA = "rpac-ledger/4"
+SCHEMA = "rpac-ledger/5"
 _LAST = 20_000
 _SOON = 50_000
 """Entries up to which opening a ledger verifies all of it; beyond, the last `_LAST`."""
@@ -205,7 +205,7 @@ class Ledger(Judgements):
             body: Json = {
                 "nano": nano, "key": key, "request": mark, "dataset": self.dataset,
                 "version": line.version, "secret": line.secret, "analyst": self.analyst,
-                "session": line.session, "answer": answer,
+                "session": line.session, "promise": line.promise, "answer": answer,
             }  # fmt: skip
             if line.session:
                 now = body["state"] = self.sessions.mark(state)
@@ -226,7 +226,7 @@ class Ledger(Judgements):
     def _marked(self, line: Line) -> Line:
         """Return a line as the books write it: hashes of data under the ledger's key."""
         version, secret, state = map(self.fingerprint, (line.version, line.secret, line.state))
-        return Line(version, secret, line.session, state)
+        return Line(version, secret, line.session, state, line.promise)
 
     def find(self, key: str | None, request: str | None = None) -> Receipt | None:
         """Return the receipt under a key, or None.
@@ -320,7 +320,7 @@ class Ledger(Judgements):
 
     def _accounts(self, nano: int, line: Line) -> list[Account]:
         """Return the accounts that a charge falls on, charged; or refuse."""
-        names = charged_names(self.dataset, line.version, self.analyst, line.session)
+        names = charged_names(self.dataset, line.version, self.analyst, line.session, line.promise)
         charged = []
         for old in self._store.accounts(names):
             if old.cap is not None and old.spent + nano > old.cap:

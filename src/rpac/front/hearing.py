@@ -1,0 +1,90 @@
+"""Many questions under the promise *person*: squares of distances add, under one cap."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+from dataclasses import replace
+from typing import Any
+
+from rpac._base.checks import plain_text, refuse
+from rpac.advantage import distance_to_nats
+from rpac.answers.release import Release
+from rpac.budget import as_distance
+from rpac.errors import LedgerError
+from rpac.ledger.entries import NANO, Line, exact_nano, nats_text, overspent
+from rpac.ledger.ledger import Ledger
+from rpac.person.source import Presence
+from rpac.release.presence import STATE, Ask, Inquiry, released
+from rpac.release.state import state_hash
+
+
+class Hearing:
+    """Adaptive questions about anybody's presence, under one cap; `rpac.Session` makes it.
+
+    Squares of distances add, whatever is asked next and however it depends on earlier answers
+    (Smith and Thakurta 2022): no posterior is kept, and nothing is drawn for the session itself.
+    """
+
+    def __init__(self, source: Presence, budget: Any, ledger: Ledger | None, ask: Ask) -> None:
+        self._source, self._ledger, self._ask = source, ledger, ask
+        self._cap = math.floor(exact_nano(distance_to_nats(as_distance(budget))))
+        self._spent, self._answers, self._open = 0, 0, True
+        self._lock = threading.RLock()
+        self.id = secrets.token_hex(16)
+        if ledger is not None:
+            ledger.sessions.open(self.id, self._cap, STATE)
+
+    @property
+    def spent(self) -> float:
+        """Nats charged so far; the distance of all answers together is sqrt(8 spent)."""
+        return self._spent / NANO
+
+    @property
+    def remaining(self) -> float:
+        """Nats left."""
+        return (self._cap - self._spent) / NANO
+
+    def ask(self, question: Any, budget: Any, *, key: str | None = None) -> Release:
+        """Return the answer to a question, at a distance of its own.
+
+        Raises:
+            BudgetSpent: If what is asked for does not fit into what is left.
+        """
+        line = Line(promise="person")
+        if self._ledger is not None:
+            line = replace(line, session=self.id, state=state_hash(STATE))
+        inquiry = Inquiry(question, self._source, budget, self._ledger, key, line)
+        nano = math.ceil(exact_nano(distance_to_nats(inquiry.distance)))
+        with self._lock:
+            if not self._open:
+                raise refuse("an open session", "one closed", "Open one here.", LedgerError)
+            before = None if self._ledger is None else self._known(key)
+            if not before and self._spent + nano > self._cap:
+                raise overspent(nano, self._cap - self._spent, "the session")
+            made = released(inquiry, self._ask)
+            if not before:
+                self._spent, self._answers = self._spent + nano, self._answers + 1
+        return made
+
+    def _known(self, key: str | None) -> bool:
+        """Whether a key has an answer already, which costs nothing."""
+        assert self._ledger is not None
+        return key is not None and self._ledger.find(plain_text(key, "key")) is not None
+
+    def close(self) -> None:
+        """End the session: nothing more can be charged to it."""
+        self._open = False
+        if self._ledger is not None:
+            self._ledger.sessions.close(self.id)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        spent, cap = nats_text(self._spent), nats_text(self._cap)
+        return f"Session({self._answers} answers, {spent} of {cap} nats spent)"

@@ -1,0 +1,46 @@
+"""Adaptive questions about anybody's presence: squares of distances add, under one cap."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpac
+from rpac.front.hearing import Hearing
+
+TABLE = pd.DataFrame({"id": range(50), "pay": np.arange(50.0)})
+SOURCE = rpac.Presence(TABLE, unit="rows")
+COUNT = rpac.statistics.count()
+
+
+def test_a_session_about_presence_has_no_posterior_and_adds_squares():
+    with rpac.Session(SOURCE, rpac.GaussianDP(1.0)) as session:
+        assert isinstance(session, Hearing)
+        session.ask(COUNT, rpac.GaussianDP(0.6))
+        session.ask(rpac.statistics.mean("pay"), rpac.GaussianDP(0.8))
+        assert session.spent == pytest.approx(0.125)
+        assert repr(session) == "Session(2 answers, 0.125000000 of 0.125000000 nats spent)"
+        with pytest.raises(rpac.BudgetSpent, match="the session"):
+            session.ask(COUNT, rpac.GaussianDP(0.01))
+        assert session.remaining == 0
+    with pytest.raises(rpac.LedgerError, match="an open session; got one closed"):
+        session.ask(COUNT, rpac.GaussianDP(0.01))
+
+
+def test_books_have_every_answer_and_the_session_s_own_cap(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0, dataset="staff") as ledger:
+        with rpac.Session(SOURCE, 0.02, ledger) as session:
+            first = session.ask(COUNT, 0.01, key="a")
+            again = session.ask(COUNT, 0.01, key="a")
+            assert (first.value, session.spent) == (again.value, 0.01)
+            session.ask(COUNT, 0.01)
+            with pytest.raises(rpac.BudgetSpent):
+                session.ask(COUNT, 0.001)
+        spent = {(a["kind"], a["name"]): a["spent"] for a in ledger.accounts()}
+        assert spent["person", "staff"] == spent["session", session.id] == 0.02
+        assert ledger.verify() == 4
+
+
+def test_what_a_drawn_world_needs_is_refused():
+    for given in ({"store": "x"}, {"secret": 3}, {"subject": "ann"}):
+        with pytest.raises(rpac.InputError, match="no store, secret or subject for rpac.Presence"):
+            rpac.Session(SOURCE, 0.1, **given)
