@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 import rpac
-from rpac.attack.published import CERTIFIED, DEFECT, FACT, outsider
+from rpac.advantage import distance_to_success
+from rpac.attack.published import CERTIFIED, DEFECT, FACT, GIVEN, outsider
+from rpac.report import record as records
 from rpac.report.record import answer_rows
 
 HASH = "0123456789abcdef" * 4
@@ -134,14 +136,105 @@ def test_a_record_must_name_its_promise():
     assert [row.part for row in outsider(nameless).defects] == ["promise"]
 
 
+def test_success_is_certified_if_it_was_requested():
+    for asked, heading in (({}, DEFECT), ({"success": 0.61}, CERTIFIED)):  # achieved, requested
+        level = read(certificate=made(worst_unit_success=0.61, requested=asked))
+        assert told(level, "success")[0].heading == heading
+
+
+# --- about presence -----------------------------------------------------------------------------
+
+PERSON = {"promise": {"name": "person"}}
+CELL = {"value": 5.0, "noise": [1.0, 9.0]}
+DRAWN = {
+    "bound": 0.0079, "promise": "person", "distance": 0.25, "worst_unit_success": 0.55,
+    "requested": {"distance": 0.25, "success": 0.55}, "lower": 0.0, "bounds": {}, "facts": [],
+    "noise": {"family": "rounded gaussian", "power": 9.5, "levels": {"pay": 3.5},
+              "scales": {"sum of pay": 3.0}, "middles": {"pay": 40.0}},
+    "outputs": {"kind": "contributions", "groups": 2},
+}  # fmt: skip
+
+
+def presence(cell=CELL, **changed):
+    rows = [{"dept": "lab", "pay": cell}]
+    return read(**PERSON, answer=rows, certificate=json.dumps(DRAWN | changed))
+
+
+def test_a_record_about_presence_has_no_public_pool():
+    found = presence()
+    assert found.defects == []
+    assert {row.heading for row in found.rows if row.part != "names"} == {CERTIFIED}
+    assert {row.where: row.tells for row in told(found, "level")} == {
+        "certificate.noise.levels": "pay 3.5: drawn privately",
+        "certificate.noise.middles": "pay 40.0: drawn privately",
+        "certificate.noise.scales": "sum of pay 3.0: drawn privately",
+        "certificate.noise.power": "9.5: drawn privately",
+    }
+    assert told(found, "origin")[0].tells == "sums lie on a public grid around 0"
+    assert told(found, "intervals") == []
+    assert found.verdict.endswith("Names must have been declared, which cannot be seen here")
+    assert "pool" not in str(found).replace(FACT, "")
+
+
 @pytest.mark.parametrize("promise", ["person", {"name": "person", "success": 0.55}])
 def test_what_is_a_fact_of_a_public_pool_is_a_defect_where_no_pool_is_public(promise):
     found = read(promise=promise, certificate=made(worst_unit_success=0.61))
     assert [row.part for row in found.defects] == ["intervals", "numbers", "success"]
     assert {row.heading for row in told(found, "level") + told(found, "origin")} == {CERTIFIED}
-    for asked, heading in (({}, DEFECT), ({"success": 0.61}, CERTIFIED)):  # achieved, requested
-        level = read(certificate=made(worst_unit_success=0.61, requested=asked))
-        assert told(level, "success")[0].heading == heading
+
+
+@pytest.mark.parametrize(
+    ("changed", "part"),
+    [
+        ({"cell": CELL | {"sampling": [0.0, 10.0]}}, "intervals"),
+        ({"cell": CELL | {"sampling": [9.0, 1.0]}}, "intervals"),
+        ({"cell": {"value": 7.0}}, "numbers"),
+        ({"worst_unit_success": 0.5312}, "success"),
+        ({"distance": 0.21}, "distance"),
+        ({"lower": 1e-6}, "lower"),
+        ({"bounds": {"exact": 0.007}}, "bounds"),
+        ({"density_quantiles": {"0.5": 0.01}}, "density_quantiles"),
+        ({"facts": ["n"]}, "facts"),
+        ({"outputs": {"kind": "contributions", "units": 48_842}}, "units"),
+        ({"outputs": {"digest": HASH}}, "hashes"),
+    ],
+)  # fmt: skip
+def test_defects_of_a_record_about_presence(changed, part):
+    assert [row.part for row in presence(**changed).defects] == [part]
+
+
+@pytest.mark.parametrize("name", ["plan", "audit", "exposure", "units", "remaining"])
+def test_what_is_the_owners_is_a_defect_about_presence_too(name):
+    record = RECORD | PERSON | {"answer": [{"pay": CELL}], "certificate": json.dumps(DRAWN)}
+    assert [row.part for row in outsider(record | {name: {"n": 1}}).defects] == [name]
+
+
+def test_a_distance_that_was_requested_gives_the_success():
+    asked = {"distance": 0.25}
+    rate = distance_to_success(0.25)
+    assert presence(requested=asked, worst_unit_success=rate).defects == []
+    assert presence(requested=asked, worst_unit_success=0.54).defects != []
+    assert presence(worst_unit_success=None).defects == []
+
+
+def test_a_level_that_is_given_is_named_so():
+    found = presence(promise="person, given the level", worst_unit_success=None)
+    assert {row.heading for row in told(found, "level")} == {GIVEN}
+    assert found.defects == []
+    long = presence(noise=DRAWN["noise"] | {"scales": {f"sum {i}": 1.0 for i in range(40)}})
+    assert any(row.tells.endswith("...: drawn privately") for row in told(long, "level"))
+
+
+def test_a_release_about_presence_reads_as_certified():
+    frame = pd.DataFrame({"pay": np.arange(50.0), "ward": ["a", "b"] * 25})
+    question = rpac.statistics.group_by("ward", rpac.statistics.mean("pay"), ["a", "b"])
+    for budget in (rpac.SuccessRate(0.55), rpac.GaussianDP(0.3), rpac.Nats(0.01)):
+        release = rpac.privatize(question, rpac.Presence(frame, unit="rows"), budget)
+        body = records.record(records.said(release), "mean", about={"unit": "rows"})
+        assert rpac.audit(body).defects == []
+
+
+# --- labels, names, refusals --------------------------------------------------------------------
 
 
 def test_labels_are_certified_and_have_no_grid():

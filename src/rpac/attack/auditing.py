@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final, overload
 
-from rpac._base.checks import in_range, refuse
-from rpac._base.text import columns, columns_html
+from rpac._base.checks import count, in_range, refuse
 from rpac._base.types import Json
+from rpac.answers.release import Release
 from rpac.attack.base import MISSING, Attack, Finding, Game, Play
 from rpac.attack.bayes import Bayes, Informed, Membership, Roc
 from rpac.attack.decoder import Learned
+from rpac.attack.duel import Released
 from rpac.attack.marks import Failure, Precision
+from rpac.attack.presence import presence
 from rpac.attack.published import Reading, outsider
 from rpac.attack.scores import LiRA, Threshold
 from rpac.budget import SuccessRate, as_budget
@@ -25,7 +27,8 @@ from rpac.certificate.person import on_a_person
 from rpac.front.certify import certify
 from rpac.noise.base import Law
 from rpac.pictures.plots import sandwich
-from rpac.release.answer import Release
+from rpac.pictures.text import columns, columns_html
+from rpac.release.presence import Studied
 
 ATTACKS: dict[str, Callable[[], Attack]] = {
     "bayes": Bayes,
@@ -58,6 +61,7 @@ class Audit:
         confidence: With which all limits hold together.
         games: Number of games.
         seed: Study randomness, to play them again.
+        promise: What the claim is about: "sample" or "person".
 
     Guarantees:
         If the claim is true, `alarm` is raised with probability at most 1 - `confidence`.
@@ -70,6 +74,7 @@ class Audit:
     confidence: float
     games: int
     seed: int
+    promise: str = "sample"
 
     @property
     def lower(self) -> float:
@@ -100,8 +105,15 @@ class Audit:
         return found.limit if found.limit is not None else self.limit
 
     @property
+    def success(self) -> float:
+        """Some person is guessed right at least this often, with the stated confidence."""
+        return max((f.low for f in self.findings if f.person and f.covered), default=0.5)
+
+    @property
     def verdict(self) -> str:
         """The result in a sentence."""
+        if self.promise == "person":
+            return self._about_presence()
         if self.alarm:
             return (
                 f"ALARM: {', '.join(self.alarms)} shows more leakage than is claimed "
@@ -110,6 +122,13 @@ class Audit:
         if self.limit is None and self.success_claim is None:
             return f"No claim to hold against; leaks at least {self.lower:.4g} nats"
         return "No alarm: none of these attacks breaks the claim. Others may be better"
+
+    def _about_presence(self) -> str:
+        claim = "" if self.success_claim is None else f", {self.success_claim:.4g} at most claimed"
+        told = f"presence guessed right {max(self.success, 0.5):.4g} at least{claim}"
+        if self.alarm:
+            return f"ALARM: {', '.join(self.alarms)} breaks the claim ({told})"
+        return f"No alarm: {told}. Other attacks may be better"
 
     @property
     def warnings(self) -> list[str]:
@@ -200,7 +219,7 @@ def audit(
         budget: The claim, as for `calibrate`; a bare number is nats.
         certificate: The claim. By default proved bounds are computed for noise of rpac.
         released: How worlds are really released, where that is what is in doubt; see
-            `rpac.attack.Game`.
+            `rpac.attack.Game`, and `audit_presence` for the promise *person*.
         games: How many to play, besides recorded ones.
         confidence: With which all limits hold together; each attack gets an equal share.
         seed: Study randomness.
@@ -211,6 +230,14 @@ def audit(
     """
     if isinstance(subject, str | Path | dict):
         return outsider(subject)
+    if isinstance(getattr(subject, "sealed", None), Studied):
+        if attacks is not None or budget is not None:
+            move = "Leave both out: presence is attacked in all ways, against the certificate."
+            raise refuse("a release alone, under person", "attacks or a budget beside it", move)
+        held = certificate or subject.certificate
+        return audit_presence(
+            subject.sealed, held, games, seed, confidence=confidence, released=released
+        )
     delta = 1.0 - in_range(confidence, "confidence", 0.0, 1.0)
     outputs, noise, own = _parts(subject)
     game = Game(outputs, noise, released)
@@ -221,12 +248,43 @@ def audit(
     return Audit(found, skipped, claims, success, confidence, len(play.all), seed)
 
 
+def audit_presence(
+    studied: Studied,
+    certificate: Certificate,
+    games: int = 20_000,
+    seed: int = 0,
+    *,
+    confidence: float = 0.999,
+    released: Released | None = None,
+) -> Audit:
+    """Attack a release under the promise *person*: can anybody's presence be told?
+
+    Args:
+        studied: What the release keeps sealed.
+        certificate: The claim.
+        games: Of each attack on the declared law.
+        seed: Study randomness.
+        confidence: With which all limits hold together.
+        released: `released(question, rows, shares)` draws a release, where the code that draws
+            is what is in doubt.
+    """
+    delta = 1.0 - in_range(confidence, "confidence", 0.0, 1.0)
+    games = count(games, "games", least=200)
+    found, lacks = presence(studied, games, count(seed, "seed", least=0), delta, released)
+    claims, success = {"certificate": certificate.bound}, certificate.worst_unit_success
+    return Audit(found, lacks, claims, success, confidence, games, seed, "person")
+
+
 def _parts(subject: Any) -> tuple[Any, Any, Certificate | None]:
     """Return (outputs, noise, certificate) of a subject."""
     if isinstance(subject, tuple) and len(subject) == 2:
         return *subject, None
     if not isinstance(subject, Release):
         raise refuse("a Release or (outputs, noise)", type(subject).__name__, "Pass one of them.")
+    if subject.certificate.promise != "sample":
+        got = f"{subject.certificate.promise!r} without it (a retry, loaded, or by leave-one-out)"
+        move = "Release it once more without a key or ledger, and audit that."
+        raise refuse("a release with its sealed rows", got, move)
     if subject.sealed is None:
         raise refuse(
             "a release with its sealed worlds and noise law",

@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any, final
 
 from rpac._base.checks import refuse
-from rpac._base.text import columns_html
 from rpac._base.types import Json
+from rpac.advantage import distance_to_success
+from rpac.pictures.text import columns_html
 
 CERTIFIED, FACT, DEFECT = "certified", "fact of the public pool", "DEFECT"
+GIVEN = "given, not protected"
+"""What a release tells beside its promise *person, given the level*."""
 _NORMAL, _ANY = 1.959964, 4.472136
 """Half-widths of the 95 % intervals in standard deviations: of Gaussian noise, of any other."""
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-fA-F]{32,}(?![0-9a-zA-Z])")
@@ -49,7 +52,7 @@ class Lesson:
         part: "numbers", "intervals", "level", "origin", "names", "hashes", "refusals", ...
         where: Its place in the record.
         tells: What somebody learns from it who knows everything about everybody but one person.
-        heading: `CERTIFIED`, `FACT` or `DEFECT`.
+        heading: `CERTIFIED`, `FACT`, `GIVEN` or `DEFECT`.
     """
 
     part: str
@@ -61,9 +64,15 @@ class Lesson:
 @final
 @dataclass(frozen=True)
 class Reading:
-    """What a published record teaches, part by part; made by `outsider`."""
+    """What a published record teaches, part by part; made by `outsider`.
+
+    Attributes:
+        rows: What each part teaches.
+        person: Whether the promise is about anybody's presence: there is no public pool then.
+    """
 
     rows: tuple[Lesson, ...]
+    person: bool = False
 
     @property
     def defects(self) -> list[Lesson]:
@@ -76,8 +85,11 @@ class Reading:
         if self.defects:
             parts = dict.fromkeys(row.part for row in self.defects)
             return f"DEFECT: {', '.join(parts)} should not be in a public record"
-        facts = sum(row.heading == FACT for row in self.rows)
-        return f"No defect. {facts} facts of the public pool: no promise protects these"
+        facts = [row for row in self.rows if row.heading == FACT]
+        if self.person:
+            more = " Names must have been declared, which cannot be seen here" if facts else ""
+            return f"No defect. Everything beside them is certified, or given.{more}"
+        return f"No defect. {len(facts)} facts of the public pool: no promise protects these"
 
     def to_dict(self) -> Json:
         """Return the reading as plain data."""
@@ -122,8 +134,9 @@ def outsider(record: Json | str | Path, entries: Iterable[Json] | None = None) -
     words = [*named.values()] if isinstance(named, dict) else [named]
     person = any(str(word).startswith("person") for word in words)
     found = [*_promise(whole, person=person), *_answer(whole, person=person)]
-    found += [*_level(whole["certificate"], person=person), *_hashes(whole), *_owners(whole)]
-    return Reading((*found, _refusals(entries)))
+    beside = _drawn if person else _level
+    found += [*beside(whole["certificate"]), *_hashes(whole), *_owners(whole)]
+    return Reading((*found, _refusals(entries)), person)
 
 
 def _read(path: Path) -> Json:
@@ -197,6 +210,13 @@ def _cell(cell: Any, where: str, sigmas: float, *, person: bool) -> Iterator[Les
         told = f"exactly {shown.get('value')}: all samples agree, so it is true of the whole pool"
         yield Lesson("numbers", where, told, DEFECT if person else FACT)
         return
+    if person:
+        if shown.get("sampling") is not None:
+            told = (
+                f"{shown['sampling']}: its width is the spread over samples, a figure of the data"
+            )
+            yield Lesson("intervals", where, told, DEFECT)
+        return
     halves = [_half(shown.get(side)) for side in ("noise", "sampling")]
     if None in halves or math.isnan(spread := _spread(halves, sigmas)):
         return
@@ -205,7 +225,7 @@ def _cell(cell: Any, where: str, sigmas: float, *, person: bool) -> Iterator[Les
         f"the answer differs between samples by {about}{spread:.6g}; if one person carries this "
         f"number, their value is {about}{spread:.6g}"
     )
-    yield Lesson("intervals", where, told, DEFECT if person else FACT)
+    yield Lesson("intervals", where, told, FACT)
 
 
 def _is_noisy(cell: Any) -> bool:
@@ -233,23 +253,54 @@ def _spread(halves: list[Any], sigmas: float) -> float:
 # --- what stands beside it ----------------------------------------------------------------------
 
 
-def _level(made: Json, *, person: bool) -> Iterator[Lesson]:
-    """Yield what the scale of the noise and the origin of its grid tell."""
+def _level(made: Json) -> Iterator[Lesson]:
+    """Yield what the scale of the noise and the origin of its grid tell of a public pool."""
     noise, success = made.get("noise", {}), made.get("worst_unit_success")
-    heading = CERTIFIED if person else FACT
     if "power" in noise:
-        told = f"noise power {noise['power']!r}: "
-        told += "drawn from a private level" if person else "other digits if a person is left out"
-        yield Lesson("level", "certificate.noise.power", told, heading)
+        told = f"noise power {noise['power']!r}: other digits if a person is left out"
+        yield Lesson("level", "certificate.noise.power", told, FACT)
     if noise.get("family") in ("grid", "lattice", "gaussian"):
-        told = "0" if person else "a point that depends on the pool (its mean, modulo the step)"
-        yield Lesson("origin", "answer", f"numbers lie on a grid around {told}", heading)
+        told = "a point that depends on the pool (its mean, modulo the step)"
+        yield Lesson("origin", "answer", f"numbers lie on a grid around {told}", FACT)
     if success is not None:
-        asked = success == made.get("requested", {}).get("success")
-        how = "what was requested" if asked else "a figure achieved on these data"
-        told = f"{success!r} for the most exposed person: {how}"
-        heading = CERTIFIED if asked else DEFECT
-        yield Lesson("success", "certificate.worst_unit_success", told, heading)
+        yield _success(success, asked=success == made.get("requested", {}).get("success"))
+
+
+def _drawn(made: Json) -> Iterator[Lesson]:
+    """Yield what stands beside an answer about presence: drawn, requested, or achieved."""
+    noise, asked = made.get("noise", {}), made.get("requested", {})
+    given = made.get("promise") == "person, given the level"
+    heading, how = (GIVEN, "from these data, as it is") if given else (CERTIFIED, "drawn privately")
+    for name in ("levels", "middles", "scales", "power"):
+        if noise.get(name) not in (None, {}, []):
+            told = f"{_short(noise[name])}: {how}"
+            yield Lesson("level", f"certificate.noise.{name}", told, heading)
+    if noise.get("family") is not None:
+        yield Lesson("origin", "answer", "sums lie on a public grid around 0", CERTIFIED)
+    success, distance = made.get("worst_unit_success"), asked.get("distance")
+    if success is not None:
+        wanted = {asked.get("success"), distance and distance_to_success(float(distance))}
+        yield _success(success, asked=success in wanted - {None})
+    if distance != made.get("distance"):
+        told = f"{made.get('distance')!r}, where {distance!r} was requested: a figure achieved"
+        yield Lesson("distance", "certificate.distance", told, DEFECT)
+    for name in ("lower", "bounds", "density_quantiles", "entropy", "facts"):
+        if made.get(name) not in (None, 0, 0.0, {}, []):
+            told = f"{_short(made[name])}: a figure achieved on these data"
+            yield Lesson(name, f"certificate.{name}", told, DEFECT)
+
+
+def _success(success: Any, *, asked: bool) -> Lesson:
+    how = "what was requested" if asked else "a figure achieved on these data"
+    told = f"{success!r} for the most exposed person: {how}"
+    heading = CERTIFIED if asked else DEFECT
+    return Lesson("success", "certificate.worst_unit_success", told, heading)
+
+
+def _short(part: Any, most: int = 80) -> str:
+    """Return plain data as text, of much of it the beginning."""
+    text = ", ".join(f"{k} {v}" for k, v in part.items()) if isinstance(part, dict) else repr(part)
+    return text if len(text) <= most else f"{text[:most]} ..."
 
 
 def _leaves(part: Any, where: str = "") -> Iterator[tuple[str, Any]]:
