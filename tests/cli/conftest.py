@@ -9,9 +9,12 @@ import pytest
 
 from rpac.cli.program import main
 
-MEAN = ("--statistic", "mean(pay)", "--unit", "id", "--worlds", "8", "--method", "auto-pac")
+SAMPLE = ("--protect", "sample")
+MEAN = ("--statistic", "mean(pay)", "--unit", "id", "--worlds", "8", "--method", "auto-pac",
+        *SAMPLE)  # fmt: skip
 PROJECT = """
 unit = "staff.id"
+protect = "sample"
 worlds = 8
 ledger = "books.db"
 cap = 1.0

@@ -17,7 +17,7 @@ from rpac.ledger.ledger import Ledger
 from rpac.report import plan as planning
 from rpac.report import record as records
 from rpac.report import wording
-from tests.cli.conftest import MEAN, call
+from tests.cli.conftest import MEAN, SAMPLE, call
 
 BY_DEPT = "SELECT dept, avg(pay) AS pay FROM staff GROUP BY dept"
 
@@ -25,16 +25,17 @@ BY_DEPT = "SELECT dept, avg(pay) AS pay FROM staff GROUP BY dept"
 def mean_of(folder, **given):
     """The options of a release of the mean pay."""
     usual = {"data": [folder / "staff.csv"], "unit": "id", "worlds": 8,
-             "statistic": "mean(pay)", "method": "auto-pac"}  # fmt: skip
+             "statistic": "mean(pay)", "method": "auto-pac", "protect": "sample"}  # fmt: skip
     return Releasing(**usual | given)
 
 
 def test_a_plan_tells_price_errors_and_what_remains(staff):
-    given = {"data": [staff / "staff.csv"], "unit": "id", "worlds": 8, "method": "auto-pac"}
+    given = {"data": [staff / "staff.csv"], "unit": "id", "worlds": 8, "method": "auto-pac",
+             "protect": "sample"}  # fmt: skip
     found = commands.plan(Question(**given, statistic="mean(pay)", budget=0.123456789))
     assert (found.code, found.finish) == (0, None)
-    head = [line.split()[0] for line in found.text.splitlines()[:5]]
-    assert head == ["question", "promise", "secret", "price", "meaning"]
+    head = [line.split()[0] for line in found.text.splitlines()[:6]]
+    assert head == ["question", "promise", "secret", "price", "meaning", "person"]
     assert "which half of 12 id is in the sample" in found.text
     assert "at most 0.123457 nats: moderate" in found.text  # rounded up
     assert found.text.endswith("No ledger: spending is not recorded; pass --ledger")
@@ -271,6 +272,7 @@ def test_a_number_on_which_all_worlds_agree_is_named_so(staff):
     """A ward whose people all have a diagnosis came out as 1.000000, as if it were protected."""
     sql = "SELECT dept, avg(pay) AS pay, min(1) AS sick FROM staff GROUP BY dept"
     words = ("release", staff / "staff.csv", "--unit", "id", "--worlds", "8", "--public", "dept",
+             *SAMPLE,
              "--method", "auto-pac", "--budget", "0.01", "--out", staff / "r.json")  # fmt: skip
     code, out, _ = call(*words, "--sql", sql, "--report", staff / "r.html")
     assert (code, out.count("1  *"), "* the same in every world, so facts" in out) == (0, 2, True)
@@ -295,7 +297,7 @@ def test_groups_of_any_kind_are_shown(staff):
     (staff / "staff.csv").write_text(text)
     sql = BY_DEPT.replace("dept,", "dept, dept IS NULL AS none, DATE '2020-02-02' AS day,", 1)
     sql += ", none, day"
-    code, out, err = call("release", staff / "staff.csv", "--unit", "id", "--worlds", "8",
+    code, out, err = call("release", staff / "staff.csv", "--unit", "id", "--worlds", "8", *SAMPLE,
                           "--sql", sql, "--public", "dept", "--json",
                           "--report", staff / "r.html", "--method", "auto-pac")  # fmt: skip
     assert (code, err) == (0, "")
@@ -326,7 +328,10 @@ def test_an_edited_record_is_not_what_the_ledger_says(staff, tmp_path):
             code, _, err = call(*words)
             assert (code, "got 'r.json', which was changed" in err) == (1, True), name
         file.write_text(edited(body, **{name: value}))  # by somebody who knows the format
-        code, out, _ = call("verify", file)
+        code, out, err = call("verify", file)
+        if name == "promise":  # the certificate has it too
+            assert (code, "got 'r.json', which was changed" in err) == (1, True)
+            continue
         assert (code, "which anybody can recompute\nnot compared with" in out) == (0, True)
         code, _, err = call("verify", file, "--ledger", books)
         assert (code, "Expected a record sealed in this ledger" in err) == (1, True), name
@@ -443,7 +448,7 @@ def test_an_audit_has_a_verdict_and_an_exit_code(staff, monkeypatch):
 
 
 def test_programs_are_asked_too(staff):
-    code, out, _ = call("release", staff / "staff.csv", "--unit", "rows", "--worlds", "8",
+    code, out, _ = call("release", staff / "staff.csv", "--unit", "rows", "--worlds", "8", *SAMPLE,
                         "--command", "wc -c < {file}", "--method", "auto-pac")  # fmt: skip
     assert (code, "no ledger: spending was not recorded" in out) == (0, True)
 
@@ -479,7 +484,7 @@ def test_a_report_is_rendered_from_its_record_alone(staff, tmp_path):
     assert (tmp_path / "again.html").read_text() == (tmp_path / "first.html").read_text()
     code, _, err = call("report", record, "--out", tmp_path / "no" / "x.html")
     assert (code, "got 'x.html': No such file" in err) == (1, True)
-    assert "Expected a record of schema rpac-record/2; got 'project.toml' of schema None" in call(
+    assert "Expected a record of schema rpac-record/3; got 'project.toml' of schema None" in call(
         "report", staff / "project.toml")[2]  # fmt: skip
 
 

@@ -13,8 +13,9 @@ from tests.cli.conftest import call
 from tests.conftest import ROOT
 
 QUESTION = {
-    "data", "unit", "sql", "statistic", "command", "budget", "success", "public", "keys", "link",
-    "project", "ledger", "cap", "dataset", "analyst", "worlds", "seed", "method", "json",
+    "data", "unit", "protect", "sql", "statistic", "command", "budget", "success", "mu", "caps",
+    "middle", "schema", "size", "way", "blocks", "public", "keys", "link", "project", "ledger",
+    "cap", "dataset", "analyst", "worlds", "seed", "method", "json",
 }  # fmt: skip
 TYPED = {
     "plan": QUESTION,
@@ -22,7 +23,8 @@ TYPED = {
     "audit": QUESTION | {"games"},
     "compare": QUESTION | {"methods", "budgets"},
     "verify": {"file", "ledger", "json"},
-    "ledger": {"ledger", "cap", "dataset", "analyst", "export", "trust_head", "json"},
+    "ledger": {"ledger", "cap", "dataset", "analyst", "export", "export_dp", "delta",
+               "trust_head", "json"},
     "report": {"record", "out", "json"},
     "paper": {"dataset", "data", "out", "cache", "download", "full", "quick", "seed", "jobs",
               "json"},
@@ -60,7 +62,7 @@ def test_every_option_says_what_it_is_for_in_a_sentence(parsed):
         for p in made.params:
             assert p.help[0].isupper() or p.help.startswith("iris"), (name, p.name)
             assert p.help.endswith("."), (name, p.name)
-    assert call("plan", "--help")[1].count("success of guessing a person's") == 1
+    assert call("plan", "--help")[1].count("success of guessing whether a") == 1
 
 
 def test_every_command_has_a_function_that_takes_its_record():

@@ -31,7 +31,7 @@ REFUSED = {
     "no data": (("plan", "--sql", "SELECT 1", "--unit", "id"), 1, "Expected tables of the data"),
     "no unit": (("plan", "staff.csv", "--sql", "SELECT 1"), 1, "Expected unit of the data"),
     "no question": (("plan", "staff.csv", "--unit", "id"), 1, "one of --sql, --statistic"),
-    "method": (("plan", "staff.csv", *MEAN[:-1], "magic"), 1, "Expected a known --method"),
+    "method": (("plan", "staff.csv", *MEAN, "--method", "magic"), 1, "Expected a known --method"),
     "file": (("plan", "gone.csv", *MEAN), 1, "Expected a file that exists; got 'gone.csv'"),
     "project": (("plan", "--project", "gone.toml"), 1, "Expected a project file 'gone.toml'"),
     "verify": (("verify", "gone.json"), 1, "Expected a file that exists"),
@@ -289,8 +289,8 @@ def test_the_demo_runs_and_its_report_is_whole(tmp_path):
     assert "receipt in the ledger, with this certificate and this very record" in done.stdout
     page = tmp_path / "demo" / "report.html"
     sealed = (tmp_path / "demo" / "sealed.html").read_text()
-    assert (page.read_text().count("<svg"), sealed.count("<svg")) == (1, 3)
-    assert "Who is most exposed" in sealed
+    assert (page.read_text().count("<svg"), sealed.count("<svg")) == (1, 2)
+    assert "Everybody's own figure" in sealed
     if browser.missing():
         pytest.skip(f"the report was not opened in a browser; not installed: {browser.missing()}")
     with browser.chromium(tmp_path / "profile") as driver:

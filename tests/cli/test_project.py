@@ -84,7 +84,11 @@ def test_the_project_file_of_the_documentation_can_be_read(tmp_path):
     assert list(made.tables) == ["customer", "orders", "nation"]
     assert made.links == {"orders.customer": "customer.id"}
     assert made.keys == {"segment": ["retail", "trade"]}
+    assert (made.protect, made.caps, made.middle) == ("person", {"rows": 50}, {"price": 20})
+    assert made.columns["orders.price"].floor == 0.01
+    assert made.columns["status"].domain == ["open", "paid"]
     rest = re.search(r"Further entries: (.*)\.\n", page)[1].replace("`", "").split(", ")
     assert {*example.split("\n[")[0].split()} & {*rest} == set()
-    named = {"tables", "links", "keys", "unit", "ledger", "cap", "public", *rest}
-    assert named == set(Project.model_fields)
+    named = {*re.findall(r"^(\w+) =", example.split("\n[")[0], re.M), *rest}
+    named |= {word.partition(".")[0] for word in re.findall(r"^\[(.*)\]$", example, re.M)}
+    assert named == {field.alias or name for name, field in Project.model_fields.items()}

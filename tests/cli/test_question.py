@@ -18,7 +18,8 @@ from rpac.worlds.run import simulate
 
 def asked(folder, opens="none", **given):
     """Prepare a question about the mean pay, unless it is told otherwise."""
-    usual = {"data": [folder / "staff.csv"], "unit": "id", "worlds": 8, "statistic": "mean(pay)"}
+    usual = {"data": [folder / "staff.csv"], "unit": "id", "worlds": 8, "statistic": "mean(pay)",
+             "protect": "sample"}  # fmt: skip
     return prepare(Question(**usual | given), ledger=opens)
 
 

@@ -129,7 +129,7 @@ def test_a_forged_record_needs_more_than_a_hash_that_fits(small, tmp_path):
 )  # fmt: skip
 def test_what_is_no_record_is_told_by_its_schema(text, schema, tmp_path):
     (tmp_path / "x.json").write_text(text)
-    expected = f"Expected a record of schema rpac-record/2; got 'x.json' of schema {schema}. Write"
+    expected = f"Expected a record of schema rpac-record/3; got 'x.json' of schema {schema}. Write"
     with pytest.raises(rpac.CertificateError, match=re.escape(expected)):
         records.load(tmp_path / "x.json")
 

@@ -2,12 +2,14 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
 import rpac
 from rpac.advantage import nats_to_success
 from rpac.errors import BudgetExceeded, BudgetSpent, InputError
+from rpac.person.source import INSTEAD
 from rpac.report import wording
 from rpac.report.plan import CURVE
 from tests.conftest import ROOT
@@ -72,6 +74,33 @@ def test_the_documentation_has_the_same_guide():
     rows = re.findall(r"^\| up to ([\d.]+) \| (.*?)( \(the default\))? \|$", page, re.M)
     assert [(float(limit), text) for limit, text, _ in rows] == list(wording.GUIDE)
     assert [float(limit) for limit, _, default in rows if default] == [wording.DEFAULT_NATS]
+    rows = re.findall(r"^\| up to (\d+) % \| (.*?)( \(the default\))? \|$", page, re.M)
+    assert [(float(limit) / 100, text) for limit, text, _ in rows] == list(wording.PERSON_GUIDE)
+    assert [float(limit) / 100 for limit, _, d in rows if d] == [wording.DEFAULT_SUCCESS]
+
+
+@pytest.mark.parametrize(
+    ("success", "kind"),
+    [(0.5, "very careful"), (0.52, "very careful"), (0.53, "careful"), (0.55, "careful"),
+     (0.6, "moderate"), (0.7, "loose"), (0.71, "very loose"), (1.0, "very loose")],
+)  # fmt: skip
+def test_a_success_on_a_person_has_a_character(success, kind):
+    assert wording.care(success).split(":")[0] == kind
+    assert set(wording.SUCCESSES) == {limit for limit, _ in wording.PERSON_GUIDE}
+
+
+def test_what_a_release_means_for_a_person():
+    people = rpac.Presence([[1.0], [2.0]])
+    made = rpac.privatize(rpac.statistics.count(), people, rpac.SuccessRate(0.55)).certificate
+    assert wording.meaning(made) == (
+        "Somebody who wonders whether a given person is in the data guesses right 50 % of the time "
+        "now, at most 55 % after, whatever else they know."
+    )
+    given = replace(made, promise="person, given the level", worst_unit_success=None)
+    assert wording.meaning(given).endswith(
+        "at most 55 % after, whatever else they know but for what the noise level tells.")  # fmt: skip  # noqa: E501
+    entries = replace(made, secret=INSTEAD)
+    assert "wonders which of two entries a given person has guesses" in wording.meaning(entries)
 
 
 def test_every_budget_of_the_ladder_is_drawn_too():

@@ -11,13 +11,15 @@ from typing import Any
 
 from rpac._base.checks import refuse
 from rpac._base.sealed import publish
-from rpac._base.text import aligned, at_most, columns
 from rpac._base.types import Json
+from rpac.advantage import nats_to_success
+from rpac.answers.release import Release
 from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
 from rpac.attack.published import outsider
 from rpac.budget import as_budget
 from rpac.certificate.certificate import FACTS, PROMISES, Certificate
+from rpac.cli import books, person
 from rpac.cli.options import (
     Accounting,
     Attacking,
@@ -27,26 +29,27 @@ from rpac.cli.options import (
     Releasing,
     Rendering,
 )
-from rpac.cli.question import Ask, known_method, prepare
+from rpac.cli.question import Ask, known_method, prepare, protects
+from rpac.cli.sealed import planned, sealed_part
 from rpac.errors import InputError, RpacError, Withheld
 from rpac.front.compare import COLUMNS as COMPARED
 from rpac.front.compare import compare as side_by_side
 from rpac.front.methods import METHODS, calibrate
 from rpac.front.privatize import privatize
 from rpac.ledger.ledger import Ledger
-from rpac.noise.base import Law
 from rpac.noise.grid import tabulate
-from rpac.release.answer import Release
+from rpac.pictures.text import aligned, at_most, columns
 from rpac.release.refusal import refusal_in, withheld
-from rpac.report import plan as planning
 from rpac.report import record as records
 from rpac.report import wording
-from rpac.report.page import Sealed, render
+from rpac.report.page import render
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import simulate
 
 QUICK = ("bayes", "membership")
 """Attacks that a sealed report always has: what is reached, and who is most exposed."""
+METHODS_SHOWN, BUDGETS_SHOWN = "equilibrium,auto-pac", "0.03,0.1,0.3,1"
+"""What a comparison under *sample* shows unless it is told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +70,21 @@ class Result:
 
 
 def plan(given: Question) -> Result:
-    """Return price and errors."""
-    ask = prepare(given, ledger="old")
+    """Return price and errors. Under *person* no private row is read."""
+    ask = prepare(given, ledger="old", rows=False)
+    if ask.person:
+        text, body = person.plan(ask)
+        return Result("\n".join([text, *_left(body["remaining"])]), body)
     outputs = _studied(ask)
     with _withheld(ask):
-        made = _planned(ask, outputs)
+        made = planned(ask, outputs)
     lines = [
         f"question   {ask.text}",
         f"promise    sample: {PROMISES['sample']}",
         f"secret     which half of {ask.source.units.size} {ask.unit} is in the sample",
         f"price      at most {at_most(made.nats)} nats: {wording.character(made.nats)}",
         f"meaning    {made.meaning}",
+        person.beside_a_sample(made.membership or float(nats_to_success(made.nats))),
         "",
         columns(
             ("number", "+- noise", "+- sampling"),
@@ -110,14 +117,6 @@ def _withheld(
     return withheld(refusal_in(ask.ledger), static=static)
 
 
-def _planned(ask: Ask, outputs: Outputs, noise: Law | None = None) -> planning.Plan:
-    """Return the plan, from the noise of a release where there is one."""
-    full = planning.full_answer(ask.source, ask.mechanism)
-    if full is not None and full.size != outputs.dim:
-        full = None
-    return planning.plan(outputs, ask.budget, ask.method, noise=noise, full=full, left=ask.left)
-
-
 def _left(remaining: tuple[float, float] | None) -> list[str]:
     if remaining is None:
         return ["", "No ledger: spending is not recorded; pass --ledger"]
@@ -131,6 +130,7 @@ def release(given: Releasing) -> Result:
     """Release one answer. Its record is written before it is shown, reports after that."""
     for file in _files(given):
         _writable(file, "Nothing was charged.")
+    _audit_is_read(given)
     ask = prepare(given, ledger="any")
     made = privatize(
         ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
@@ -177,28 +177,28 @@ def _reported(given: Releasing, ask: Ask, made: Release, body: Json, left: float
     """Write the reports that were asked for, and attack the release; the record is safe by now."""
     if given.report:
         _write(given.report, render(body, Certificate.from_json(body["certificate"])))
-    if not (given.sealed_report or given.audit) or made.sealed is None:
-        found = None  # a retry has no sealed part left to attack
-    else:
-        found = attack(made, None if given.audit else QUICK)
+    found = _attacked(given, ask, made)
     if given.sealed_report:
-        sealed = _sealed(ask, made, found, left)
+        sealed = sealed_part(ask, made, found, left)
         _write_sealed(given.sealed_report, render(body, sealed.certificate, sealed))
-    return found.verdict if found is not None and given.audit else ""
+    if found is None or not given.audit:
+        return ""
+    return "The attacks are in the sealed report." if ask.person else found.verdict
 
 
-def _sealed(ask: Ask, made: Release, found: Audit | None, left: float | None) -> Sealed:
-    """Return what only the owner may see: exposure, plan, audit, what was charged."""
-    receipt = made.receipt
-    return Sealed(
-        made.certificate,
-        int(ask.source.units.size),
-        [] if found is None else ask.named(found.worst_units),
-        None if made.sealed is None else _planned(ask, *made.sealed).to_dict(),
-        None if found is None else records.audit_summary(found),
-        None if receipt is None else receipt.nats,
-        left,
-    )
+def _attacked(given: Releasing, ask: Ask, made: Release) -> Audit | None:
+    """Attack a release where that was asked for; a retry has no sealed part left to attack."""
+    wanted = given.audit or (given.sealed_report is not None and not ask.person)
+    if not wanted or made.sealed is None:
+        return None
+    return attack(made, None if given.audit else QUICK)
+
+
+def _audit_is_read(given: Releasing) -> None:
+    """Refuse attacks that nobody would see: under *person* what they reach is the owner's alone."""
+    if given.audit and given.sealed_report is None and protects(given) == "person":
+        got, move = "--audit without it", "Pass --sealed-report sealed.html too."
+        raise refuse("a sealed report for what attacks reach", got, move)
 
 
 def _files(given: Releasing) -> list[Path]:
@@ -246,8 +246,10 @@ def _answer_text(rows: list[Json]) -> str:
     cells = [cell for row in rows for cell in row.values() if isinstance(cell, dict)]
     if any("fact" in cell for cell in cells):
         table += f"\n\n* {FACTS}"
-    if not any("noise" in cell for cell in cells):
+    if not any(cell.get("noise") for cell in cells):
         return table
+    if not any("sampling" in cell for cell in cells):
+        return f"{table}\n\n[ ] holds the answer without its noise (95 %; noise only)"
     return (
         f"{table}\n\n"
         "[ ] holds the answer on the drawn sample, without its noise (95 %)\n"
@@ -260,8 +262,9 @@ def _cell(cell: Any) -> str:
         return str(cell)
     if "fact" in cell:
         return f"{_number(cell['value'])}  *"
-    noise, sampling = (", ".join(map(_number, cell[name])) for name in ("noise", "sampling"))
-    return f"{_number(cell['value'])}  [{noise}]  ({sampling})"
+    noise, sampling = (", ".join(map(_number, cell.get(n) or ())) for n in ("noise", "sampling"))
+    found = f"{_number(cell['value'])}" + (f"  [{noise}]" if noise else "")
+    return found + (f"  ({sampling})" if sampling else "")
 
 
 def _number(value: Any) -> str:
@@ -277,28 +280,42 @@ def audit(given: Attacking) -> Result:
         text = str(read) if whole else f"{read}\n\nDEFECT: its hash does not fit: it was changed."
         return Result(text, read.to_dict(), int(bool(read.defects) or not whole))
     ask = prepare(given, ledger="old")
-    outputs = _studied(ask)
-    with _withheld(ask):
-        law = tabulate(outputs, calibrate(outputs, ask.budget, ask.method))
-        found = attack((outputs, law), budget=ask.budget, games=given.games)
+    found = _of_a_person(ask, given.games) if ask.person else _of_a_sample(ask, given.games)
     shown = [name for name in COLUMNS if name not in {"note", "before"}]
     table = columns(shown, [[row[name] for name in shown] for row in found.table])
     text = f"{found.verdict}\n\n{table}\n\nFor the owner of the data: an audit looks at the data."
     return Result(text, records.audit_summary(found), int(found.alarm))
 
 
+def _of_a_person(ask: Ask, games: int) -> Audit:
+    """Attack a release that nobody sees; under *person* nothing is refused because of data."""
+    with withheld(static=(InputError,)):
+        return attack(privatize(ask.mechanism, ask.source, ask.budget), games=games)
+
+
+def _of_a_sample(ask: Ask, games: int) -> Audit:
+    outputs = _studied(ask)
+    with _withheld(ask):
+        law = tabulate(outputs, calibrate(outputs, ask.budget, ask.method))
+        return attack((outputs, law), budget=ask.budget, games=games)
+
+
 def compare(given: Comparing) -> Result:
-    """Compare methods along budgets."""
-    ask = prepare(given, ledger="old")
-    methods = [name.strip() for name in given.methods.split(",") if name.strip()]
+    """Compare methods along budgets; under *person* budgets alone, and no private row is read."""
+    ask = prepare(given, ledger="old", rows=False)
+    if ask.person:
+        return Result(*person.compare(ask, given.budgets))
+    named = METHODS_SHOWN if given.methods is None else given.methods
+    methods = [name.strip() for name in named.split(",") if name.strip()]
     for name in methods:
         known_method(name, "known --methods")
     if not methods:
         raise refuse("known --methods", repr(given.methods), f"Known: {', '.join(METHODS)}.")
+    along = BUDGETS_SHOWN if given.budgets is None else given.budgets
     try:
-        budgets = [float(text) for text in given.budgets.split(",")]
+        budgets = [float(text) for text in along.split(",")]
     except ValueError:
-        raise refuse("numbers in --budgets", repr(given.budgets), "Such as 0.1,0.3.") from None
+        raise refuse("numbers in --budgets", repr(along), "Such as 0.1,0.3.") from None
     for budget in budgets:
         as_budget(budget)  # what was typed is refused by its own words
     outputs = _studied(ask)
@@ -340,8 +357,8 @@ def _verify_ledger(where: str) -> Result:
 
 def ledger(given: Accounting) -> Result:
     """Show a ledger, set caps, export."""
-    if given.export is not None:
-        _writable(given.export, "Nothing was done.")
+    for file in filter(None, (given.export, given.export_dp)):
+        _writable(file, "Nothing was done.")
     new = "://" not in given.ledger and not Path(given.ledger).exists()
     if new and (given.cap is None or (given.dataset, given.analyst) != (None, None)):
         raise refuse("a ledger that exists", repr(Path(given.ledger).name), "Make it with --cap 1.")
@@ -350,8 +367,11 @@ def ledger(given: Accounting) -> Result:
         opened.cap(given.cap, dataset=given.dataset, analyst=given.analyst)
     if given.export is not None:
         _write_sealed(given.export, "".join(publish(e) + "\n" for e in opened.entries()))
+    if given.export_dp is not None:
+        _write(given.export_dp, books.exported(opened, given))
+    text, told = books.told(opened, given)
     body = {"accounts": opened.accounts(), "spent": opened.spent, "remaining": opened.remaining}
-    return Result(str(opened), body)
+    return Result(f"{opened}{text}", body | told)
 
 
 def report(given: Rendering) -> Result:

@@ -21,6 +21,13 @@ class Question:
         str | None,
         typer.Option(help="Column that says whose row it is ('table.column'), or 'rows'."),
     ] = None
+    protect: Annotated[
+        str | None,
+        typer.Option(
+            help="Whom to protect: person (anybody, in the data or not; the default), or sample "
+            "(which half of a pool was drawn; the pool is public)."
+        ),
+    ] = None
     sql: Annotated[str | None, typer.Option(help="A SELECT that aggregates.")] = None
     statistic: Annotated[
         str | None, typer.Option(help="Such as 'mean(salary)' or 'group_by(dept, count(), a, b)'.")
@@ -29,16 +36,46 @@ class Question:
         str | None, typer.Option(help="A shell command that reads {file} and prints numbers.")
     ] = None
     budget: Annotated[
-        float | None, typer.Option(help="Nats the answer may leak; 0.1 by default.")
+        float | None,
+        typer.Option(help="Nats the answer may leak; for a sample 0.1 by default."),
     ] = None
     success: Annotated[
         float | None,
         typer.Option(
-            help="Budget as the highest success of guessing a person's membership, 0.5 to 1."
+            help="Budget as the highest success of guessing whether a person is in, 0.5 to 1; for "
+            "a person 0.55 by default."
         ),
     ] = None
+    mu: Annotated[
+        float | None, typer.Option(help="Budget as a distance: Gaussian differential privacy.")
+    ] = None
+    caps: Annotated[
+        list[str] | None,
+        typer.Option(help="Known limits of a person's entries: COLUMN=low:high, or rows=5."),
+    ] = None
+    middle: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What averages are counted from: COLUMN=40; answer=0,0 for a --command that "
+            "prints two numbers."
+        ),
+    ] = None
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="Public CSV: column,type,floor,step,low,high,middle,domain (a|b|c)."),
+    ] = None
+    size: Annotated[
+        int | None, typer.Option(help="About how many people there are, if that is public.")
+    ] = None
+    way: Annotated[
+        str | None,
+        typer.Option(help="How it is asked: auto, contributions, blocks or leave-one-out."),
+    ] = None
+    blocks: Annotated[
+        int | None, typer.Option(help="Number of blocks of people, for functions.")
+    ] = None
     public: Annotated[
-        list[str] | None, typer.Option(help="A public table, or a column whose groups are public.")
+        list[str] | None, typer.Option(help="A public table; for a sample also a column of groups.")
     ] = None
     keys: Annotated[
         list[str] | None, typer.Option(help="Declared groups: COLUMN=a,b,c; the rest is 'other'.")
@@ -53,9 +90,11 @@ class Question:
     cap: Annotated[float | None, typer.Option(help="Nats in all, for a new ledger.")] = None
     dataset: Annotated[str | None, typer.Option(help="Name of the data in the ledger.")] = None
     analyst: Annotated[str | None, typer.Option(help="Who asks, in the ledger.")] = None
-    worlds: Annotated[int | None, typer.Option(help="Number of half-samples.")] = None
+    worlds: Annotated[int | None, typer.Option(help="Number of half-samples of a sample.")] = None
     seed: Annotated[int | None, typer.Option(help="Which half-samples; never the noise.")] = None
-    method: Annotated[str, typer.Option(help="Calibrator of the noise.")] = "equilibrium"
+    method: Annotated[
+        str | None, typer.Option(help="Calibrator of a sample's noise; equilibrium by default.")
+    ] = None
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
@@ -81,8 +120,16 @@ class Releasing(Question):
 class Comparing(Question):
     """Which methods and budgets are compared."""
 
-    methods: Annotated[str, typer.Option(help="Names, with commas.")] = "equilibrium,auto-pac"
-    budgets: Annotated[str, typer.Option(help="Nats, with commas.")] = "0.03,0.1,0.3,1"
+    methods: Annotated[
+        str | None,
+        typer.Option(help="For a sample: names, with commas; equilibrium,auto-pac by default."),
+    ] = None
+    budgets: Annotated[
+        str | None,
+        typer.Option(
+            help="With commas: success rates between 0.5 and 1 for a person, nats for a sample."
+        ),
+    ] = None
 
 
 @dataclass
@@ -109,10 +156,19 @@ class Accounting:
 
     ledger: Annotated[str, typer.Argument(help="A file or postgresql:// URL.")]
     cap: Annotated[float | None, typer.Option(help="Set a cap in nats, on the record.")] = None
-    dataset: Annotated[str | None, typer.Option(help="The cap is this dataset's.")] = None
+    dataset: Annotated[
+        str | None, typer.Option(help="The cap, or --export-dp, is this dataset's.")
+    ] = None
     analyst: Annotated[str | None, typer.Option(help="The cap is this analyst's.")] = None
     export: Annotated[
         Path | None, typer.Option(help="Write all entries as JSON, for the owner.")
+    ] = None
+    export_dp: Annotated[
+        Path | None,
+        typer.Option(help="Write what was spent on presence as events of dp_accounting (JSON)."),
+    ] = None
+    delta: Annotated[
+        float | None, typer.Option(help="Show epsilon at this delta, such as 1e-5, for presence.")
     ] = None
     trust_head: Annotated[
         bool,

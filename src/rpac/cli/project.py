@@ -6,12 +6,27 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rpac._base.checks import refuse
 from rpac._base.types import Json
+from rpac.cli.schema import read_schema
+
+
+class SchemaColumn(BaseModel):
+    """What is declared of a column: public, never read off rows. Fields as in `Declared`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["number", "text", "date"] | None = None
+    floor: float = 1.0
+    step: float | None = None
+    low: float | None = None
+    high: float | None = None
+    middle: float | None = None
+    domain: list[str | int | float | bool] | None = None
 
 
 class Project(BaseModel):
@@ -20,6 +35,14 @@ class Project(BaseModel):
     Attributes:
         tables: CSV or Parquet files by table name.
         unit: "table.column", "column" or "rows".
+        protect: "person", or "sample": see `--protect`.
+        caps: Under *person*: [low, high] of a person's entries by column; rows = 5.
+        middle: What averages are counted from, by column; a list for `answer`.
+        columns: What is declared of columns: `schema` in the file, or there the path of a public
+            CSV that says it.
+        size: About how many people there are.
+        way: How a function is asked.
+        blocks: Number of blocks.
         links: Foreign keys, {"child.column": "parent.column"}.
         public: Public tables, and columns whose entries may be named as groups.
         keys: Declared groups by column.
@@ -35,6 +58,13 @@ class Project(BaseModel):
 
     tables: dict[str, str] = Field(min_length=1)
     unit: str
+    protect: Literal["person", "sample"] = "person"
+    caps: dict[str, Any] = {}
+    middle: dict[str, Any] = {}
+    columns: dict[str, SchemaColumn] = Field(default={}, alias="schema")
+    size: int | None = Field(default=None, ge=1)
+    way: Literal["auto", "contributions", "blocks", "leave-one-out"] = "auto"
+    blocks: int | None = Field(default=None, ge=2)
     links: dict[str, str] = {}
     public: list[str] = []
     keys: dict[str, list[str | int | float | bool]] = {}
@@ -55,8 +85,10 @@ class Project(BaseModel):
             raise refuse(
                 f"a project file {file.name!r}", _what(error), "See docs/command-line.md."
             ) from None
-        made = cls.checked(values, lambda at: f"{at!r} in {file.name}", "Fix that entry.")
         base = file.parent
+        if isinstance(values.get("schema"), str):
+            values["schema"] = read_schema(base / values["schema"])
+        made = cls.checked(values, lambda at: f"{at!r} in {file.name}", "Fix that entry.")
         made.tables = {name: str(base / at) for name, at in made.tables.items()}
         if made.ledger is not None and "://" not in made.ledger:
             made.ledger = str(base / made.ledger)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from rpac._base.checks import refuse
 from rpac._base.types import Json
-from rpac.budget import Budget, Nats, SuccessRate
+from rpac.budget import Budget, GaussianDP, Nats, SuccessRate, as_distance
+from rpac.cli import presence
 from rpac.cli.options import Question
 from rpac.cli.project import Project
+from rpac.cli.schema import caps, middles, pair, read_schema
 from rpac.front.methods import METHODS
 from rpac.ledger.ledger import Ledger
+from rpac.person.source import Presence
 from rpac.questions import statistics
 from rpac.questions.programs import Command
 from rpac.report import wording
 from rpac.worlds.source import Subsets
+
+METHOD = "equilibrium"
+"""The calibrator where nothing is said."""
+ONLY = {
+    "sample": ("worlds", "seed", "method", "methods"),
+    "person": ("caps", "middle", "schema", "size", "way", "blocks", "mu"),
+}
+"""Options and entries of a project file that one promise alone knows."""
 
 
 @dataclass
@@ -24,13 +36,18 @@ class Ask:
     """A question ready to be planned, released or attacked."""
 
     text: str
-    source: Subsets
+    source: Any
     mechanism: Any
-    budget: Budget
+    budget: Budget | GaussianDP
     method: str
     ledger: Ledger | None
     unit: str
     cap: float | None = None
+
+    @property
+    def person(self) -> bool:
+        """Whether the promise is *person*."""
+        return isinstance(self.source, Presence)
 
     @property
     def left(self) -> float | None:
@@ -40,6 +57,8 @@ class Ask:
     @property
     def about(self) -> Json:
         """What a record says of the data: nothing of their content."""
+        if self.person:
+            return {"unit": self.unit}
         return {"unit": self.unit, "worlds": len(self.source.members)}
 
     def named(self, worst: list[Json]) -> list[Json]:
@@ -49,16 +68,40 @@ class Ask:
         return [row | {"unit": str(names[row["unit"]])} for row in worst]
 
 
-def prepare(given: Question, *, ledger: Literal["none", "old", "any"]) -> Ask:
+def prepare(given: Question, *, ledger: Literal["none", "old", "any"], rows: bool = True) -> Ask:
     """Return the question that the options of a command ask.
 
     Args:
         given: The options.
         ledger: Which ledger to open: none, one that exists, or also a new one.
+        rows: Whether private rows are read under the promise *person*; otherwise names alone.
     """
     project = _project(given)
-    budget = _budget(given)
-    known_method(given.method, "a known --method")
+    budget = _budget(given, project.protect)
+    method = given.method or METHOD
+    known_method(method, "a known --method")
+    kind, text = _asked(given)
+    source: Any
+    if project.protect == "person":
+        source, mechanism = presence.asked(project, kind, text, rows=rows)
+    elif kind == "sql":
+        source, mechanism = _sql(project, text)
+    else:
+        source, mechanism = _table(project, kind, text)
+    opened = open_ledger(project, new=ledger == "any") if ledger != "none" else None
+    if opened is not None and given.cap is not None:
+        _same_cap(opened, given.cap, Path(str(project.ledger)).name)
+    cap = project.cap if project.ledger is not None else None
+    return Ask(text, source, mechanism, budget, method, opened, project.unit, cap)
+
+
+def protects(given: Question) -> str:
+    """Return the promise that the options of a command name."""
+    return _project(given).protect
+
+
+def _asked(given: Question) -> tuple[str, str]:
+    """Return which kind of question it is, and its text."""
     kinds = {"sql": given.sql, "statistic": given.statistic, "command": given.command}
     asked = {kind: text for kind, text in kinds.items() if text}
     if len(asked) != 1:
@@ -68,12 +111,7 @@ def prepare(given: Question, *, ledger: Literal["none", "old", "any"]) -> Ask:
             'Such as --statistic "mean(salary)".',
         )
     ((kind, text),) = asked.items()
-    source, mechanism = _sql(project, text) if kind == "sql" else _table(project, kind, text)
-    opened = open_ledger(project, new=ledger == "any") if ledger != "none" else None
-    if opened is not None and given.cap is not None:
-        _same_cap(opened, given.cap, Path(str(project.ledger)).name)
-    cap = project.cap if project.ledger is not None else None
-    return Ask(text, source, mechanism, budget, given.method, opened, project.unit, cap)
+    return kind, text
 
 
 def known_method(name: str, expected: str) -> None:
@@ -85,18 +123,20 @@ def known_method(name: str, expected: str) -> None:
 def _project(given: Question) -> Project:
     base: Json = {}
     if given.project is not None:
-        base = Project.load(given.project).model_dump()
-    keys = dict(_split(pair, "--keys") for pair in given.keys or [])
+        base = Project.load(given.project).model_dump(exclude_unset=True, by_alias=True)
+    keys = dict(pair(text, "--keys") for text in given.keys or [])
     changes: Json = {
-        "tables": {Path(file).stem: str(file) for file in given.data or []} or None,
-        "unit": given.unit,
-        "links": dict(_split(pair, "--link") for pair in given.link or []) or None,
+        "tables": {_table_name(file): str(file) for file in given.data or []} or None,
+        "links": dict(pair(text, "--link") for text in given.link or []) or None,
+        "caps": caps(given.caps or []) or None,
+        "middle": middles(given.middle or []) or None,
+        "schema": None if given.schema is None else read_schema(given.schema),
         "public": given.public or None,
         "keys": {name: entries.split(",") for name, entries in keys.items()} or None,
     }
-    same = {"worlds", "seed", "ledger", "cap", "dataset", "analyst"}
-    changes |= {f.name: getattr(given, f.name) for f in fields(given) if f.name in same}
+    changes |= {f.name: getattr(given, f.name) for f in fields(given) if f.name in _SAME}
     merged = base | {name: value for name, value in changes.items() if value is not None}
+    _of_this_promise(merged.get("protect", "person"), [*merged, *_typed(given)])
     if "tables" not in merged:
         raise refuse("tables of the data", "no file", "Name a .csv or .parquet file.")
     if "unit" not in merged:
@@ -105,20 +145,46 @@ def _project(given: Question) -> Project:
     return Project.checked(merged, lambda at: f"--{at}", "See rpac --help.")
 
 
-def _split(pair: str, option: str) -> tuple[str, str]:
-    left, sign, right = pair.partition("=")
-    if not sign or not left or not right:
-        raise refuse(f"NAME=VALUE after {option}", repr(pair[:80]), "Join them with =.")
-    return left, right
+_SAME = {"unit", "protect", "worlds", "seed", "size", "way", "blocks", "ledger", "cap", "dataset",
+         "analyst"}  # fmt: skip
+"""Options that are entries of a project file, as they are."""
 
 
-def _budget(given: Question) -> Budget:
-    if given.budget is not None and given.success is not None:
-        got = f"--budget {given.budget:g} and --success {given.success:g}"
-        raise refuse("--budget or --success", got, "Choose one.")
-    if given.success is not None:
-        return SuccessRate(given.success)
-    return Nats(wording.DEFAULT_NATS if given.budget is None else given.budget)
+def _table_name(file: Path) -> str:
+    return Path(file.name.removesuffix(".gz")).stem
+
+
+def _typed(given: Question) -> Iterable[str]:
+    """Yield options that were typed and are no entries of a project file."""
+    names = ("method", "methods", "mu")
+    return (name for name in names if getattr(given, name, None) is not None)
+
+
+def _of_this_promise(protect: str, names: Iterable[str]) -> None:
+    """Refuse what only the other promise knows."""
+    other = {"person": "sample", "sample": "person"}.get(protect, "")
+    for name in names:
+        if name in ONLY.get(other, ()):
+            raise refuse(
+                f"options of --protect {protect}", f"--{name}", f"It is of --protect {other}."
+            )
+
+
+def _budget(given: Question, protect: str) -> Budget | GaussianDP:
+    asked = {"budget": given.budget, "success": given.success, "mu": given.mu}
+    named = [f"--{name} {value:g}" for name, value in asked.items() if value is not None]
+    if len(named) > 1:
+        options = "--budget, --success or --mu" if given.mu is not None else "--budget or --success"
+        raise refuse(options, " and ".join(named), "Choose one.")
+    if given.mu is not None:
+        return GaussianDP(given.mu)
+    if given.budget is not None:
+        return Nats(given.budget)
+    if protect == "person":
+        limit = SuccessRate(wording.DEFAULT_SUCCESS if given.success is None else given.success)
+        as_distance(limit)  # what was typed is refused by its own words
+        return limit
+    return Nats(wording.DEFAULT_NATS) if given.success is None else SuccessRate(given.success)
 
 
 def _sql(project: Project, text: str) -> tuple[Subsets, Any]:

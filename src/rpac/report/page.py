@@ -7,10 +7,11 @@ from typing import Any, final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rpac._base.text import at_most
 from rpac._base.types import Json
+from rpac.advantage import distance_to_success
 from rpac.certificate.certificate import PROMISES, Certificate
 from rpac.pictures import svg
+from rpac.pictures.text import at_most
 from rpac.report import wording
 
 
@@ -21,21 +22,24 @@ class Sealed:
 
     Attributes:
         certificate: The whole certificate, with what was achieved.
-        units: Number of units in the pool.
+        units: Number of units in the pool; under *person* in the data, None if not looked at.
         worst: The most exposed units, by name.
         plan: From `Plan.to_dict`.
         audit: From `audit_summary`; None if nothing was attacked.
         charged: Nats that were charged; None without a ledger.
         remaining: Nats left in the ledger; None without one.
+        exposure: Under *person*: `clipped`, how many were cut down to the level, and `histogram`,
+            bars of everybody's success: low, high, people. None if nobody was looked at.
     """
 
     certificate: Certificate
-    units: int
+    units: int | None
     worst: list[Json]
     plan: Json | None = None
     audit: Json | None = None
     charged: float | None = None
     remaining: float | None = None
+    exposure: Json | None = None
 
 
 def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -> str:
@@ -66,9 +70,18 @@ def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -
         figures=figures(body, sealed),
         worst=worst,
         promise=PROMISES[shown.promise],
-        character=wording.character(shown.bound),
+        person=shown.promise != "sample",
+        exposure=None if sealed is None else sealed.exposure,
+        character=_character(shown),
         guide=wording.GUIDE,
     )
+
+
+def _character(certificate: Certificate) -> str:
+    """Return how a budget is meant, by its own guide."""
+    if certificate.promise == "sample" or certificate.distance is None:
+        return wording.character(certificate.bound)
+    return wording.care(distance_to_success(certificate.distance))
 
 
 def figures(body: Json, sealed: Sealed | None) -> dict[str, str]:
@@ -76,6 +89,10 @@ def figures(body: Json, sealed: Sealed | None) -> dict[str, str]:
     column = first_number(body["answer"])
     found = {"intervals": "" if column is None else svg.intervals(body["answer"], column)}
     if sealed is None:
+        return found
+    if sealed.exposure is not None:
+        return found | {"exposure": svg.histogram(sealed.exposure["histogram"])}
+    if sealed.certificate.promise != "sample":
         return found
     made, plan, audit = sealed.certificate, sealed.plan, sealed.audit
     return found | {

@@ -15,15 +15,15 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.sealed import publish
 from rpac._base.types import Json
+from rpac.answers.release import Release, unusual
 from rpac.attack.auditing import Audit
 from rpac.certificate.certificate import FACT, Certificate
 from rpac.errors import CertificateError, LedgerError, RpacError
 from rpac.ledger.ledger import Ledger
-from rpac.release.answer import Release, unusual
 from rpac.report import wording
 from rpac.worlds import tables
 
-SCHEMA = "rpac-record/2"
+SCHEMA = "rpac-record/3"
 POOL = "public by declaration: error bars, noise level and what all worlds agree on are facts of it"
 """What a record says of the pool under the promise *sample*."""
 _RECEIPT = ("ledger", "seq", "hash", "dataset")
@@ -80,6 +80,8 @@ def answer_rows(release: Release, name: str) -> list[Json]:
 
     A number on which all worlds agree is named a fact of the pool instead.
     """
+    if release.certificate.promise != "sample":
+        return _noisy_rows(release, name)
     pairs = [release.noise_interval, release.sampling_interval, release.facts]
     sides = [[rows_of(side, name) for side in pair] if pair else None for pair in pairs]
     found = []
@@ -90,6 +92,26 @@ def answer_rows(release: Release, name: str) -> list[Json]:
                 [side[i][column] for side in both] if both is not None else None for both in sides
             ]
             cells[column] = _cell(value, *ends)
+        found.append(cells)
+    return found
+
+
+def _noisy_rows(release: Release, name: str) -> list[Json]:
+    """Return the answer about presence: numbers with the interval of their noise, if they have one.
+
+    Which cells are numbers follows from the interval's ends; without one it is those that are
+    no names: every number.
+    """
+    pair = release.noise_interval
+    sides = None if pair is None else [rows_of(side, name) for side in pair]
+    found = []
+    for i, row in enumerate(rows_of(release.value, name)):
+        cells: Json = {}
+        for column, value in row.items():
+            ends = None if sides is None else [side[i][column] for side in sides]
+            bare = ends is None and isinstance(value, float)
+            moved = ends is not None and ends[0] != ends[1]
+            cells[column] = {"value": value, "noise": ends} if bare or moved else value
         found.append(cells)
     return found
 
@@ -124,9 +146,10 @@ def record(told: Json, question: str, *, about: Json) -> Json:
     Args:
         told: What the release says by itself, from `said`.
         question: What was asked, in its own wording.
-        about: Unit and number of worlds; nothing of the data.
+        about: Unit, and number of worlds where there are any; nothing of the data.
     """
-    promise = {"name": "sample", "pool": POOL}
+    name = Certificate.from_json(told["certificate"]).promise
+    promise = {"name": name} | ({"pool": POOL} if name == "sample" else {})
     body = {"schema": SCHEMA, "promise": promise, "question": question, "about": about} | told
     return body | {"sha256": content_hash(body)}
 
@@ -222,7 +245,8 @@ def load(path: str | Path) -> tuple[Json, Certificate]:
     if not _as_written(body, text):
         raise _altered(file.name)
     made = Certificate.from_json(body["certificate"])
-    if body["meaning"] != wording.meaning(made):
+    named = body["promise"].get("name") if isinstance(body["promise"], dict) else None
+    if body["meaning"] != wording.meaning(made) or named != made.promise:
         raise _altered(file.name)
     return body, made
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from rpac._base.text import at_most
-from rpac.advantage import nats_to_success
+from rpac.advantage import distance_to_success, nats_to_success
 from rpac.certificate.certificate import Certificate
 from rpac.errors import BudgetExceeded, BudgetSpent, Withheld
+from rpac.person.source import SECRET
+from rpac.pictures.text import at_most
 
 DEFAULT_NATS = 0.1
-"""The budget where nothing is said."""
+"""The budget about a sample where nothing is said."""
+DEFAULT_SUCCESS = 0.55
+"""The same about a person."""
+SUCCESSES = (0.52, 0.55, 0.6, 0.7)
+"""Success rates that a comparison shows."""
 LADDER = (0.01, 0.03, 0.1, 0.3, 1.0)
 """Budgets a plan shows beside the one that was asked for."""
 GUIDE = (
@@ -17,7 +22,14 @@ GUIDE = (
     (0.3, "moderate: a few releases to partners"),
     (1.0, "loose: a single release of little harm"),
 )
-"""Budgets in nats, each with what it is meant for."""
+"""Budgets about a sample in nats, each with what it is meant for."""
+PERSON_GUIDE = (
+    (0.52, "very careful: many releases, or people who would be harmed"),
+    (0.55, "careful: a good start for a published table"),
+    (0.6, "moderate: a few releases to partners"),
+    (0.7, "loose: a single release of little harm"),
+)
+"""Success rates on a person, each with what it is meant for."""
 
 
 def before_and_after(success: float) -> str:
@@ -36,8 +48,32 @@ def any_guess(nats: float) -> str:
     )
 
 
+def on_a_person(success: float, secret: str = SECRET, *, given: bool = False) -> str:
+    """Return what one release changes for somebody who wonders whether a person is in the data.
+
+    Args:
+        success: How often they are right after it, at most.
+        secret: Presence, or what a person's entries are.
+        given: Whether the noise level itself is left out of account.
+    """
+    asks = (
+        "whether a given person is in the data"
+        if secret == SECRET
+        else ("which of two entries a given person has")
+    )
+    known = "whatever else they know" + (" but for what the noise level tells" if given else "")
+    return (
+        f"Somebody who wonders {asks} guesses right 50 % of the time now, at most "
+        f"{at_most(100 * success, 3)} % after, {known}."
+    )
+
+
 def meaning(certificate: Certificate) -> str:
     """Return what a certificate means for one person, by the sharpest figure it has."""
+    if certificate.promise != "sample" and certificate.distance is not None:
+        found = certificate.worst_unit_success or distance_to_success(certificate.distance)
+        given = certificate.promise != "person"
+        return on_a_person(found, certificate.secret, given=given)
     if certificate.worst_unit_success is not None:
         return before_and_after(certificate.worst_unit_success)
     return any_guess(certificate.bound)
@@ -47,6 +83,12 @@ def character(nats: float) -> str:
     """Return how a budget is meant, from the guide."""
     named = [text for limit, text in GUIDE if nats <= limit * 1.0001]
     return named[0] if named else "very loose: says a lot about the sample"
+
+
+def care(success: float) -> str:
+    """Return how a success rate on a person is meant, from the guide."""
+    named = [text for limit, text in PERSON_GUIDE if success <= limit + 1e-6]
+    return named[0] if named else "very loose: says a lot about each person"
 
 
 def advice(error: Exception) -> str:

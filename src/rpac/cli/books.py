@@ -1,0 +1,44 @@
+"""What a ledger says of presence: epsilon at a delta, and an export for other accountants."""
+
+from __future__ import annotations
+
+from rpac._base.checks import refuse
+from rpac._base.sealed import publish
+from rpac._base.types import Json
+from rpac.cli.options import Accounting
+from rpac.front.spending import DELTA, dp_events, spending
+from rpac.ledger.ledger import Ledger
+from rpac.pictures.text import at_most
+
+
+def told(opened: Ledger, given: Accounting) -> tuple[str, Json]:
+    """Return what all answers about presence tell together, a line for each dataset."""
+    delta = DELTA if given.delta is None else given.delta
+    names = _datasets(opened, given.dataset)
+    found = [spending(opened, name, delta) for name in names]
+    lines = [
+        f"{one['dataset'] or '(unnamed)'}: {one['answers']} answers about presence, mu "
+        f"{at_most(one['mu'])}, epsilon {at_most(one['epsilon'], 4)} at delta {delta:g}"
+        for one in found
+    ]
+    return "\n".join(["", *lines]) if lines else "", {"presence": found}
+
+
+def exported(opened: Ledger, given: Accounting) -> str:
+    """Return what was spent on presence in a dataset as the text of an export.
+
+    Raises:
+        InputError: If the ledger has several such datasets and none was named, or none at all.
+    """
+    names = _datasets(opened, given.dataset)
+    if len(names) != 1:
+        got = ", ".join(map(repr, names)) or "none"
+        move = "Name one with --dataset." if names else "Answers under person make one."
+        raise refuse("one dataset with answers about presence", got, move)
+    return publish(dp_events(opened, names[0]), indent=1) + "\n"
+
+
+def _datasets(opened: Ledger, wanted: str | None) -> list[str]:
+    """Return the datasets about which presence was asked, or the one that is wanted."""
+    names = [account["name"] for account in opened.accounts() if account["kind"] == "person"]
+    return [name for name in names if wanted in (None, name)]

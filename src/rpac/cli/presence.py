@@ -1,0 +1,153 @@
+"""From a project to a question under the promise *person*: what is declared, and whose rows.
+
+Plans and comparisons are made of names alone (`columns_of`): of private tables they read the first
+line, so that whatever they print would be printed for any rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rpac._base.checks import refuse
+from rpac._base.types import Json
+from rpac.cli.project import Project
+from rpac.cli.schema import ANSWER
+from rpac.errors import InputError
+from rpac.front.presence import ask
+from rpac.person.source import Presence
+from rpac.questions import statistics
+from rpac.questions.programs import Command
+from rpac.release.refusal import withheld
+from rpac.schema import declared
+
+
+def columns_of(path: str | Path) -> list[str]:
+    """Return the names of a file's columns, from the first line of a CSV, a Parquet's own list."""
+    file = Path(path)
+    if not file.is_file():
+        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    if file.suffix.lower() == ".parquet":
+        return _parquet_columns(file)
+    if not file.name.lower().endswith((".csv", ".csv.gz")):
+        raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
+    opened: Any = gzip.open if file.suffix.lower() == ".gz" else open
+    with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+        return [name.strip() for name in next(csv.reader(lines), [])]
+
+
+def _parquet_columns(file: Path) -> list[str]:
+    import narwhals as nw
+
+    try:
+        return list(nw.scan_parquet(str(file), backend=_backend()).collect_schema().names())
+    except Exception as error:  # each backend has errors of its own
+        got = f"a {type(error).__name__}"
+        raise refuse(f"rows in {file.name!r}", got, "Check the file's format.") from None
+
+
+def _backend() -> Any:
+    """Return the first library of data frames that is installed."""
+    found = next((name for name in ("polars", "pandas", "pyarrow") if find_spec(name)), None)
+    if found is None:
+        raise refuse("a reader of tables", repr(found), "pip install polars, pandas or pyarrow.")
+    return found
+
+
+def public_tables(project: Project) -> list[str]:
+    """Return the public tables; refuse columns whose groups would be read off rows."""
+    for name in project.public:
+        if name not in project.tables:
+            move = f"Declare its groups with --keys {name}=a,b,c, or use --protect sample."
+            raise refuse("public tables under the promise person", repr(name), move)
+    return project.public
+
+
+def asked(project: Project, kind: str, text: str, *, rows: bool) -> tuple[Presence, Any]:
+    """Return source and mechanism of a question.
+
+    Args:
+        project: What was declared.
+        kind: "sql", "statistic" or "command".
+        text: The question.
+        rows: Whether private rows are read; otherwise their tables are taken to be empty.
+    """
+    public = public_tables(project)
+    tables = {
+        name: path if rows or name in public else _empty(path)
+        for name, path in project.tables.items()
+    }
+    read = _sql if kind == "sql" else _table
+    with withheld(static=(InputError,)):
+        source, mechanism = read(project, tables, kind, text)
+        if project.way != "leave-one-out":  # which is no question whose distances add up
+            ask(mechanism, source)  # refused by its shape before a ledger is made
+    return source, mechanism
+
+
+def _empty(path: str) -> Any:
+    import narwhals as nw
+
+    names = columns_of(path)
+    if not names or len(set(names)) != len(names):
+        raise refuse("at least one column, with unique names", names[:12], "Rename them.")
+    nothing: dict[str, list[str]] = {name: [] for name in names}
+    types = dict.fromkeys(names, nw.String())
+    return nw.from_dict(nothing, types, backend=_backend()).to_native()
+
+
+def _sql(project: Project, tables: Json, kind: str, text: str) -> tuple[Presence, Any]:
+    from rpac.sql import Database  # an optional extra: whoever lacks it is told by name
+
+    if project.way not in ("auto", "contributions") or project.blocks is not None:
+        move = "Leave --way and --blocks out: SQL is asked by contributions."
+        raise refuse(f"--{kind} without blocks", f"--way {project.way}", move)
+    made = Database(
+        tables, project.unit, project.links, public=project.public, keys=project.keys,
+        caps=project.caps, middle=project.middle, schema=_schema(project), size=project.size,
+    )  # fmt: skip
+    for name in project.keys:
+        columns = {c for inside in made.owned.columns.values() for c in inside}
+        if name.lower().rpartition(".")[2] not in columns and name not in text:
+            known = ", ".join(sorted(columns))
+            expected = "a column, or a name in the query, before = in --keys"
+            raise refuse(expected, repr(name), f"Columns: {known}.")
+    return made.presence, made.query(text)
+
+
+def _table(project: Project, tables: Json, kind: str, text: str) -> tuple[Presence, Any]:
+    if len(tables) != 1:
+        raise refuse(f"one table for --{kind}", ", ".join(tables), "Join them with --sql.")
+    (data,) = tables.values()
+    middle = project.middle
+    if kind == "command":
+        middle = _form(project)
+    schema = _schema(project)
+    for name, entries in project.keys.items():
+        schema.setdefault(name, {})["domain"] = tuple(entries)
+    source = Presence(
+        data, project.unit.split(".")[-1], caps=project.caps, middle=middle, way=project.way,
+        blocks=project.blocks, schema=schema, size=project.size,
+    )  # fmt: skip
+    return source, statistics.parse(text) if kind == "statistic" else Command(text)
+
+
+def _form(project: Project) -> Any:
+    """Return the form of what a command prints."""
+    if set(project.middle) != {ANSWER}:
+        got = ", ".join(project.middle) or "none"
+        move = "Say what it prints: --middle answer=0, or answer=0,0,0 for three numbers."
+        raise refuse("--middle answer=... for --command", got, move)
+    return project.middle[ANSWER]
+
+
+def _schema(project: Project) -> dict[str, Json]:
+    """Return the schema as plain data; what is wrong in it is refused here."""
+    found = {name: column.model_dump() for name, column in project.columns.items()}
+    for given in found.values():
+        given["domain"] = None if given["domain"] is None else tuple(given["domain"])
+    declared({}, {}, found)
+    return found

@@ -1,0 +1,62 @@
+"""The ledger's words on presence: epsilon at a delta, and the export."""
+
+import json
+
+import pytest
+
+from rpac.cli.books import told
+from rpac.cli.options import Accounting
+from rpac.ledger.ledger import Ledger
+from tests.cli.conftest import call
+
+
+@pytest.fixture
+def books(staff):
+    """A ledger with two answers about presence."""
+    words = ("release", staff / "staff.csv", "--statistic", "mean(pay)", "--unit", "rows",
+             "--ledger", staff / "l.db", "--dataset", "staff", "--success", "0.55")  # fmt: skip
+    assert call(*words, "--cap", "1")[0] == 0
+    assert call(*words)[0] == 0
+    return staff / "l.db"
+
+
+def test_epsilon_is_shown_at_the_delta_that_is_asked_for(books):
+    text = call("ledger", books)[1]
+    assert "staff: 2 answers about presence, mu 0.355424, epsilon 1.365 at delta 1e-05" in text
+    stricter = call("ledger", books, "--delta", "1e-9")[1]
+    assert "at delta 1e-09" in stricter
+    (one,) = json.loads(call("ledger", books, "--json")[1])["presence"]
+    assert one["delta_squared"] == pytest.approx(2 * 0.25132269**2, rel=1e-5)
+    code, _, err = call("ledger", books, "--delta", "2")
+    assert (code, "Expected a delta between 0 and 1" in err) == (1, True)
+
+
+def test_what_was_spent_is_exported(books, tmp_path):
+    file = tmp_path / "events.json"
+    assert call("ledger", books, "--export-dp", file)[0] == 0
+    body = json.loads(file.read_text())
+    assert [event["class_name"] for event in body["events"]] == ["GaussianDpEvent"] * 2
+    again = tmp_path / "again.json"
+    assert call("ledger", books, "--export-dp", again, "--dataset", "staff")[0] == 0
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_one_dataset_is_exported_at_a_time(books, tmp_path, staff):
+    file = tmp_path / "events.json"
+    code, _, err = call("ledger", books, "--export-dp", file, "--dataset", "nobody")
+    assert (code, "got none. Answers under person make one" in err) == (1, True)
+    words = ("release", staff / "staff.csv", "--statistic", "count()", "--unit", "rows",
+             "--ledger", books, "--dataset", "more")  # fmt: skip
+    assert call(*words)[0] == 0
+    code, _, err = call("ledger", books, "--export-dp", file)
+    assert (code, "got 'more', 'staff'. Name one with --dataset" in err) == (1, True)
+    assert not file.exists()
+    code, _, err = call("ledger", books, "--export-dp", tmp_path / "no" / "x.json")
+    assert (code, "Nothing was done" in err) == (1, True)
+
+
+def test_a_ledger_without_such_answers_says_nothing_of_them(tmp_path):
+    ledger = Ledger(tmp_path / "l.db", 1.0)
+    assert told(ledger, Accounting(str(tmp_path / "l.db"))) == ("", {"presence": []})
+    ledger.close()
+    assert "presence" not in call("ledger", tmp_path / "l.db")[1]
