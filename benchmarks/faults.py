@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE, SESSION = "tests/release/test_release.py", "tests/release/test_conversation.py"
-DRAWN, ANSWER = "tests/release/test_draw.py", "tests/release/test_answer.py"
+DRAWN, ANSWER = "tests/release/test_draw.py", "tests/answers/test_release.py"
 LEDGER, GUARD = "tests/ledger/test_ledger.py", "tests/worlds/test_guard.py"
 CHAIN, ANCHOR = "tests/ledger/test_chain.py", "tests/ledger/test_anchor.py"
 STORE, SQLITE = "tests/ledger/test_store.py", "tests/ledger/test_sqlite.py"
@@ -88,7 +88,7 @@ FAULTS = [
     ("certified before the books are asked, then drawn", "release/release.py",
      "        ledger.check(max(nats or 0.0, Withheld.NATS), line)\n", "        pass\n",
      f"{RELEASE}::test_nothing_is_drawn_when_the_books_refuse"),
-    ("the intervals give the spread of the noise only", "release/answer.py",
+    ("the intervals give the spread of the noise only", "answers/release.py",
      "np.sqrt(np.square(noise) + outputs.spread)", "noise",
      f"{ANSWER}::test_intervals_hold_what_they_say"),
     ("a version that ignores the data", "worlds/source.py",
@@ -152,7 +152,7 @@ FAULTS = [
      "tests/worlds/test_outputs.py::test_sealed"),
     ("the public writer takes anything", "_base/sealed.py", "default=_refuse_other", "default=str",
      "tests/_base/test_sealed.py::test_sealed_values_have_no_public_form"),
-    ("bits booked as nats", "ledger/entries.py", "nats.nats() if isinstance(nats, Nats | Bits) else nats",
+    ("bits booked as nats", "ledger/entries.py", "nats.nats() if isinstance(nats, Nats | Bits | GaussianDP) else nats",
      "nats.value if isinstance(nats, Nats | Bits) else nats",
      f"{LEDGER}::test_a_ledger_adds_up_and_survives_reopening[sqlite]"),
     ("bits are nats", "budget.py", "return float(self.value) * math.log(2.0)",
@@ -407,11 +407,13 @@ FAULTS = [
     ("a message names a field that one row made", "sql/engine.py",
      "without_fields(str(error).splitlines()[0])", "str(error).splitlines()[0]",
      "tests/sql/test_engine.py::test_no_message_names_what_one_row_made_a_name"),
-    ("charged and then not shown", "sql/query.py", "        table.check()\n", "",
-     "tests/sql/test_table.py::test_what_no_frame_shows_is_refused_before_it_is_charged"),
-    ("keys without an order charged and not shown", "sql/table.py",
+    ("charged and then not shown", "sql/query.py",
+     "        table = Table(self._question, rows)\n        table.check()\n",
+     "        table = Table(self._question, rows)\n",
+     "tests/answers/test_table.py::test_what_no_frame_shows_is_refused_before_it_is_charged"),
+    ("keys without an order charged and not shown", "answers/table.py",
      "if isinstance(value, dict):\n        value = [part for", "if False:\n        value = [part for",
-     "tests/sql/test_table.py::test_entries_of_any_types_have_an_order"),
+     "tests/answers/test_table.py::test_entries_of_any_types_have_an_order"),
     ("an entry becomes the name of a column", "sql/parsing.py",
      "found = tree.find(exp.Pivot, exp.Columns)", "found = None",
      "tests/sql/test_parsing.py::test_no_entry_becomes_the_name_of_a_column"),
@@ -439,7 +441,7 @@ FAULTS = [
     ("an anchor that a power cut forgets", "ledger/anchor.py",
      'if intended == NOWHERE or boot() == "-":', 'if boot() == "-":',
      f"{ANCHOR}::test_a_confirmation_waits_for_the_disk"),
-    ("whole numbers that look like facts", "release/answer.py",
+    ("whole numbers that look like facts", "answers/release.py",
      "moved, numbers = np.ceil(moved), np.rint(numbers)", "moved = np.ceil(moved) + 0.5",
      "tests/test_attacks.py::test_noisy_numbers_are_not_called_facts"),
     ("subjects by their spelling", "release/release.py",
@@ -499,6 +501,8 @@ OUTSIDE = {
     "cli/commands.py": "writes files: their order and their mode are what protects",
     "front/posterior.py": "proposes, and is not trusted; the session's own refusal of noise "
     "without power is what would withhold the answer",
+    "answers/release.py": "shows what was drawn: error bars and facts of a pool are public words",
+    "answers/table.py": "builds the answer that was charged: what it cannot show is lost",
     "report/plan.py": "states a price before anything is spent: the books hold the charge itself",
 }
 """Faults that lie in no trusted folder, by file, and why."""

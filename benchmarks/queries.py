@@ -251,6 +251,7 @@ def seen(db, sql):
     """Return all that somebody sees of an answer but its numbers."""
     try:
         query = db.query(sql)
+        _ = query.measures
     except rpac.InputError as error:
         return ("refused", str(error))
     try:

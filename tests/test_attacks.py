@@ -24,7 +24,7 @@ import rpac
 from rpac.certificate.certificate import FACT
 from rpac.report import record as records
 from rpac.worlds.flatten import Form
-from tests.cli.conftest import call
+from tests.cli.conftest import SAMPLE, call
 
 PEOPLE, VICTIM = 40, 17
 
@@ -76,7 +76,8 @@ def published(folder, frame, *words, ledger="books.db"):
     codes = pd.DataFrame({"code": ["lab", "ops"], "site": ["north", "south"]})
     codes.to_csv(folder / "sites.csv", index=False)
     files = ("--out", folder / "r.json", "--report", folder / "r.html")
-    common = ("--worlds", "16", "--method", "auto-pac", "--ledger", folder / ledger, "--cap", "9")
+    common = (*SAMPLE, "--worlds", "16", "--method", "auto-pac", "--ledger", folder / ledger,
+              "--cap", "9")  # fmt: skip
     code, out, err = call("release", folder / "staff.csv", *words, *common, *files)
     record = json.loads((folder / "r.json").read_text()) if code == 0 else None
     page = masked((folder / "r.html").read_text()) if code == 0 else ""
@@ -218,7 +219,8 @@ def test_every_command_refuses_alike(verb, tmp_path):
     staff(60_000.0).to_csv(tmp_path / "staff.csv", index=False)
     program = "awk -F, 'NR > 1 && $5 > 55000 {x = 1} {n++} END {if (x) exit 3; print n}' {file}"
     other = "awk -F, 'NR > 1 && $5 > 55000 {x = 1} END {print 1; if (x) print 2}' {file}"
-    words = (tmp_path / "staff.csv", "--unit", "id", "--worlds", "8", "--ledger", tmp_path / "l.db")
+    words = (tmp_path / "staff.csv", "--unit", "id", *SAMPLE, "--worlds", "8", "--ledger",
+             tmp_path / "l.db")  # fmt: skip
     assert call("ledger", tmp_path / "l.db", "--cap", "1")[0] == 0
     said = {call(verb, *words, "--command", text) for text in (program, other)}
     ((code, out, err),) = said
@@ -581,8 +583,9 @@ QUESTIONS = {
 def test_the_price_of_a_success_rate_is_an_upper_bound(question, tmp_path):
     """0.005 nats were planned, 0.13 to 0.15 charged."""
     staff().to_csv(tmp_path / "staff.csv", index=False)
-    words = (tmp_path / "staff.csv", "--unit", "id", "--worlds", "64", *QUESTIONS[question],
-             "--success", "0.55", "--ledger", tmp_path / "l.db", "--cap", "5")  # fmt: skip
+    words = (tmp_path / "staff.csv", "--unit", "id", *SAMPLE, "--worlds", "64",
+             *QUESTIONS[question], "--success", "0.55", "--ledger", tmp_path / "l.db",
+             "--cap", "5")  # fmt: skip
     planned = json.loads(call("plan", *words, "--json")[1])
     assert call("release", *words)[0] == 0
     spent = rpac.Ledger(tmp_path / "l.db").spent
