@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND = Agg
 # Trust is a folder: what decides a guarantee lives in these, and is fully covered.
-TRUSTED = _base worlds sql noise certificate ledger release
+TRUSTED = _base worlds noise certificate ledger person sql release
 empty :=
 comma := ,
 space := $(empty) $(empty)

@@ -15,9 +15,10 @@ from tests.conftest import ROOT
 
 PACKAGE = ROOT / "src" / "rpac"
 ORDER = (
-    "errors", "_base", "pictures", "advantage", "budget", "worlds", "questions", "sql", "noise",
-    "certificate", "ledger", "release", "residual", "calibrators", "learned", "front", "oracles",
-    "attack", "contracts", "report", "paper", "cli", "__init__", "__main__",
+    "errors", "_base", "advantage", "budget", "schema", "pictures", "worlds", "noise",
+    "certificate", "ledger", "person", "answers", "questions", "sql", "release", "residual",
+    "calibrators", "learned", "front", "oracles", "attack", "contracts", "report", "paper", "cli",
+    "__init__", "__main__",
 )  # fmt: skip
 """Rooms and root files, the lowest first: imports point down this list."""
 EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
@@ -216,7 +217,7 @@ def test_the_trusted_rooms_are_small():
     }
     # From a law to a release on record.
     assert sum(lines[room] for room in ("noise", "certificate", "ledger", "release")) <= 3_480
-    assert sum(lines.values()) <= 7_300, lines
+    assert sum(lines.values()) <= 8_020, lines
 
 
 # --- figures ------------------------------------------------------------------------------------
