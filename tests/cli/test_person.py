@@ -289,3 +289,25 @@ def test_the_other_promise_is_named_beside_a_sample(staff):
     assert "--protect person protects whether a given person is in the data" in out
     assert "a count of people would have noise +- 3.979, a sum with caps that times" in out
     assert person.beside_a_sample(1.0).endswith("whether somebody is in the data at all")
+
+
+def test_given_the_level_is_said_in_plan_record_and_report(tmp_path):
+    frame = pd.DataFrame({"id": range(12), "pay": np.arange(12.0)})
+    frame.to_csv(tmp_path / "staff.csv", index=False)
+    words = (tmp_path / "staff.csv", "--unit", "id", "--statistic", "mean(pay)",
+             "--way", "leave-one-out")  # fmt: skip
+    code, out, err = call("plan", *words)
+    assert (code, err) == (0, "")
+    assert "promise    person, given the level: whether somebody of the data is in them" in out
+    assert "given the noise level, on an account of its own" in out
+    assert "The noise comes from the data" in out
+    files = ("--out", tmp_path / "r.json", "--report", tmp_path / "r.html")
+    code, out, err = call("release", *words, *files)
+    assert (code, err) == (0, "")
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert record["promise"] == {"name": "person, given the level"}
+    assert "but for what the noise level tells" in record["meaning"]
+    assert "Promise: person, given the level" in (tmp_path / "r.html").read_text()
+    code, out, _ = call("audit", tmp_path / "r.json")
+    assert (code, "given, not protected" in out) == (0, True)
+    assert call("verify", tmp_path / "r.json")[0] == 0

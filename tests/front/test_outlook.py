@@ -134,3 +134,11 @@ def test_budgets_are_compared_by_rows():
 def test_a_budget_that_says_nothing_of_presence_is_refused():
     with pytest.raises(rpac.InputError, match="a budget about a person's presence"):
         outlook(NAMED("count()"), source(), rpac.ResidualEntropy(1.0))
+
+
+def test_given_the_level_there_is_a_price_and_no_epsilon():
+    asked = source(3, way="leave-one-out", middle=0.0)
+    told = outlook(len, asked, HALF)
+    assert (told.promise, told.epsilon, told.numbers) == ("person, given the level", None, [])
+    assert told == outlook(len, source(0, way="leave-one-out", middle=0.0), HALF)
+    assert told.nats == outlook(NAMED("count()"), source(), HALF).nats

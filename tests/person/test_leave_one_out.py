@@ -63,7 +63,8 @@ def test_one_unit_no_unit_and_a_unit_that_owns_all_rows():
     for ids in (["a"], [None], ["a"] * 3):
         frame = pd.DataFrame({"id": pd.Series(ids, dtype=object), "x": [5.0] * len(ids)})
         source, f = Presence(frame, "id"), ask(means, [0.0, 0.0])
-        value, scales = leave_one_out.released(f, source, 1.0, 0.5, lambda moves, c: moves.max(0))
+        drawn = leave_one_out.released(f, source, 1.0, 0.5, lambda moves, c: moves.max(0))
+        value, scales = drawn.sums[0], drawn.scales
         assert np.isfinite(value).all()
         assert (scales >= 1 / 0.5).all()  # full support, nobody needed for it
         expected = [0.0, 0.0] if ids == [None] else [5.0, 5.0]

@@ -15,7 +15,7 @@ import rpac
 from rpac.calibrators.worst_unit import propose
 from rpac.person.mechanism import Drawn
 from rpac.person.source import Presence
-from rpac.questions.functions import BLOCKS, FLOOR, Call, asked, by_blocks, given_level
+from rpac.questions.functions import BLOCKS, FLOOR, Call, asked, by_blocks, leaving_one_out
 from rpac.questions.programs import Command, Fitted
 
 RNG = np.random.default_rng(0)
@@ -293,7 +293,9 @@ def test_a_release_given_the_level_is_near_the_answer():
     def f(rows):
         return [rows["x"].mean(), rows["y"].sum()]
 
-    numbers, scales, form, notes = given_level(f, source, 0.5, propose, n_jobs=2)
+    made = leaving_one_out(f, source, propose, n_jobs=2)
+    drawn = made.given(0.5)
+    numbers, scales, form, notes = made.numbers(drawn), drawn.scales, made.form, made.notes
     expected = [TABLE.x.head(60).mean(), TABLE.y.head(60).sum()]
     assert (np.abs(numbers - expected) < 9 * scales).all()
     worst = np.array([np.abs(TABLE.x.head(60) - expected[0]).max() / 59, 1.0])
@@ -306,4 +308,4 @@ def test_a_release_given_the_level_is_near_the_answer():
 def test_alternatives_are_checked_before_anything_runs():
     source = Presence(TABLE, "id", middle=0.0, instead={"w": ["a"]})
     with pytest.raises(rpac.InputError, match="two entries or more"):
-        given_level(mean_x, source, 0.5, propose)
+        leaving_one_out(mean_x, source, propose)

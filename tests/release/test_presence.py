@@ -11,6 +11,7 @@ from scipy.stats import norm
 import rpac
 from rpac.answers.release import unusual
 from rpac.front.presence import ask
+from rpac.front.spending import spending
 from rpac.release.presence import Inquiry, released, spelled
 
 RNG = np.random.default_rng(5)
@@ -153,3 +154,43 @@ def test_an_inquiry_is_what_privatize_makes_of_its_arguments():
     made = released(Inquiry(MEAN, SOURCE, CAREFUL), ask)
     assert made.certificate.outputs == {"kind": "contributions", "groups": 1, "notes": []}
     assert unusual(made.certificate)["promise"] == "person"
+
+
+# --- given the level ------------------------------------------------------------------------------
+
+
+def left_out(frame=None, **declared):
+    rows = pd.DataFrame({"id": range(20), "x": np.arange(20.0)}) if frame is None else frame
+    return rpac.Presence(rows, "id", way="leave-one-out", middle=0.0, **declared)
+
+
+def mean_of_x(rows):
+    return float(rows["x"].mean())
+
+
+def test_leaving_one_out_promises_less_and_says_so(folder):
+    ledger = rpac.Ledger(f"{folder}/given.db", 1.0, dataset="d")
+    made = rpac.privatize(mean_of_x, left_out(), rpac.SuccessRate(0.6), ledger=ledger, key="k")
+    said = made.certificate
+    assert (said.promise, said.grade) == ("person, given the level", "given the level")
+    assert (said.worst_unit_success, made.sealed) == (None, None)
+    assert "persons who are not in the data" in said.not_covered
+    assert "for persons who are" in said.secret
+    with pytest.raises(rpac.errors.CertificateError, match='the promise "person"; got'):
+        said.epsilon()
+    low, high = made.noise_interval
+    assert low < made.value < high
+    spent = {account["kind"]: account["spent"] for account in ledger.accounts()}
+    assert spent["person, given the level"] == pytest.approx(0.0321, abs=1e-4)
+    assert "person" not in spent  # its distances neither add to others nor are they exported
+    assert spending(ledger, "d")["answers"] == 0
+    again = rpac.privatize(mean_of_x, left_out(), rpac.SuccessRate(0.6), ledger=ledger, key="k")
+    assert again.value == made.value
+    ledger.close()
+
+
+@pytest.mark.parametrize("people", [0, 1])
+def test_leaving_one_out_answers_a_table_of_whoever(people):
+    frame = pd.DataFrame({"id": range(people), "x": [5.0] * people})
+    made = rpac.privatize(mean_of_x, left_out(frame), rpac.SuccessRate(0.6))
+    assert np.isfinite(made.value)

@@ -42,6 +42,12 @@ PERSON_NOT_COVERED = (
     "distance",
     "running time and memory",
 )
+GIVEN: Literal["given the level"] = "given the level"
+GIVEN_NOT_COVERED = (
+    "what the noise's own size tells, which comes from the data, and that there was an answer: for "
+    "owners who publish, not for strangers who ask",
+    "persons who are not in the data",
+)
 
 
 @final
@@ -52,7 +58,8 @@ class Certificate(InWords):
     Attributes:
         bound: Upper bound on MI(secret; release) in nats.
         lower: Lower bound in nats; the truth lies between the two.
-        grade: "proved" (no sampling error) or "statistical" (holds with `confidence`).
+        grade: "proved" (no sampling error), "statistical" (holds with `confidence`) or "given the
+            level" (of what is released beside the noise's size, which comes from the data).
         confidence: Probability with which all certificates of these outputs hold together.
         charged: True if it is of the law that is really released, False for a planning figure
             (ideal noise, or outputs that were not quantised).
@@ -85,7 +92,7 @@ class Certificate(InWords):
     prior: str
     bound: float
     lower: float = 0.0
-    grade: Literal["proved", "statistical"] = "proved"
+    grade: Literal["proved", "statistical", "given the level"] = "proved"
     confidence: float = 1.0
     charged: bool
     entropy: float | None

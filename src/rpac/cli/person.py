@@ -33,10 +33,10 @@ def plan(ask: Ask) -> tuple[str, Json]:
     made = outlook(ask.mechanism, ask.source, ask.budget)
     nats = math.ceil(exact_nano(made.nats)) / NANO
     left = ask.left
-    meaning = wording.on_a_person(made.success)
+    meaning = wording.on_a_person(made.success, given=made.promise != "person")
     lines = [
         f"question   {ask.text}",
-        f"promise    person: {PROMISES['person']}",
+        f"promise    {made.promise}: {PROMISES[made.promise]}",
         f"price      {_price(made, nats)}: {wording.care(made.success)}",
         f"meaning    {meaning}",
         *_named("drawn", [f"{part['what']}: {100 * part['share']:.3g} % of the price"
@@ -45,24 +45,29 @@ def plan(ask: Ask) -> tuple[str, Json]:
         *_named("notes", made.notes),
         OTHER,
         "",
-        columns(
-            ("number", "+- noise", "Laplace", "Gaussian"),
-            [_cells(row) for row in made.to_dict()["numbers"]],
-        ),
-        "",
-        KNOWN,
+        *_table(made),
     ]  # fmt: skip
     remaining = None if left is None else (left, left - nats)
-    body: Json = {"promise": "person", "question": ask.text, "meaning": meaning} | made.to_dict()
+    body: Json = {"question": ask.text, "meaning": meaning} | made.to_dict()
     body |= {"nats": nats, "declared_size": ask.source.size, "remaining": remaining}
     return "\n".join(lines), body
 
 
+def _table(made: Outlook) -> list[str]:
+    if not made.numbers:
+        return [
+            "The noise comes from the data: it is known when it is released, and not protected."
+        ]
+    head = ("number", "+- noise", "Laplace", "Gaussian")
+    return [columns(head, [_cells(row) for row in made.to_dict()["numbers"]]), "", KNOWN]
+
+
 def _price(made: Outlook, nats: float) -> str:
-    return (
-        f"Delta {at_most(made.distance, 4)}, {at_most(nats)} nats, success "
-        f"{at_most(100 * made.success, 4)} %, epsilon {at_most(made.epsilon, 3)} at delta 0.00001"
-    )
+    known = f"Delta {at_most(made.distance, 4)}, {at_most(nats)} nats, success "
+    known += f"{at_most(100 * made.success, 4)} %"
+    if made.epsilon is None:
+        return f"{known}, given the noise level, on an account of its own"
+    return f"{known}, epsilon {at_most(made.epsilon, 3)} at delta 0.00001"
 
 
 def _named(label: str, texts: Sequence[str]) -> list[str]:

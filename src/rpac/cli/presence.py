@@ -83,8 +83,7 @@ def asked(project: Project, kind: str, text: str, *, rows: bool) -> tuple[Presen
     read = _sql if kind == "sql" else _table
     with withheld(static=(InputError,)):
         source, mechanism = read(project, tables, kind, text)
-        if project.way != "leave-one-out":  # which is no question whose distances add up
-            ask(mechanism, source)  # refused by its shape before a ledger is made
+        ask(mechanism, source)  # refused by its shape before a ledger is made
     return source, mechanism
 
 

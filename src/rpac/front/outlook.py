@@ -65,7 +65,7 @@ class Outlook:
         distance: Delta.
         nats: What is charged.
         success: What anybody's presence can be guessed at, at most.
-        epsilon: At delta = 1e-5.
+        epsilon: At delta = 1e-5; None *given the level*, which is no differential privacy.
         groups: How many groups each number has.
         drawn: What is drawn, each with its share of the price.
         numbers: The noise of each number.
@@ -73,18 +73,20 @@ class Outlook:
             None where no level is drawn.
         a_factor: How many more for each further factor of ten.
         notes: What a reader should know of the answer.
+        promise: Which one the answer would have.
     """
 
     distance: float
     nats: float
     success: float
-    epsilon: float
+    epsilon: float | None
     groups: int
     drawn: list[Json]
     numbers: list[Figure]
     people: float | None
     a_factor: float | None
     notes: tuple[str, ...] = ()
+    promise: str = "person"
 
     def to_dict(self) -> Json:
         """Return it as plain data."""
@@ -105,6 +107,11 @@ def outlook(mechanism: Any, source: Presence, budget: Any) -> Outlook:
     shares = split(distance, question)
     rate = isinstance(budget, SuccessRate) and budget.prior == 0.5
     success = float(budget.rate) if rate else distance_to_success(distance)
+    if asked.given is not None:  # its noise comes from the rows
+        nats = distance_to_nats(distance)
+        return Outlook(
+            distance, nats, success, None, 1, [], [], None, None, asked.notes, asked.promise
+        )
     needs = math.log(SPREAD) / shares.beta if question.levels else None
     return Outlook(
         distance, distance_to_nats(distance), success, distance_to_epsilon(distance, DELTA),

@@ -9,7 +9,7 @@ from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints
 from rpac.front.hearing import Hearing
 from rpac.front.posterior import first_aim, noise_under
-from rpac.front.presence import ask
+from rpac.front.presence import ask_adding
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
 from rpac.person.source import Presence
@@ -65,7 +65,7 @@ class Session(Conversation):
         if store is not None or secret is not None or subject:
             move = "A session about anybody's presence has no world to keep or to be given."
             raise refuse("no store, secret or subject for rpac.Presence", "one", move)
-        return Hearing(source, budget, ledger, ask)
+        return Hearing(source, budget, ledger, ask_adding)
 
     def __init__(
         self,

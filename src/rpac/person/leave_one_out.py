@@ -30,10 +30,10 @@ from rpac._base.sealed import Sealed
 from rpac._base.types import Floats, Ints
 from rpac.person.contributions import FINE, Column
 from rpac.person.gaussian import rounded_gaussian
+from rpac.person.mechanism import Drawn
 from rpac.person.parts import Ask, Part, Table
 from rpac.person.source import ANSWER, Presence
 
-PROMISE = "person, given the level"
 RHO = 1.1
 """Ratio of the menu of deviations."""
 Propose = Callable[[Floats, float], Floats]
@@ -124,8 +124,8 @@ def scales_of(sealed: Influences, c: float, proposed: Floats, origin: Floats) ->
 
 def released(
     ask: Ask, source: Presence, floor: float, delta: float, propose: Propose, *, n_jobs: int = 1
-) -> tuple[Floats, Floats]:
-    """Return (d,) released answers and their deviations, given which every unit is at `delta`.
+) -> Drawn:
+    """Return (1, d) answers around the middle, and deviations given which everybody is at `delta`.
 
     Args:
         ask: The function.
@@ -138,4 +138,4 @@ def released(
     sealed = influences(ask, source, floor, n_jobs)
     proposed = propose(np.asarray(sealed.moves * sealed.step, np.float64), delta)
     noisy, scales = draw_given_level(sealed, delta, proposed)
-    return ask.middle + noisy, scales
+    return Drawn(np.zeros(0), (), scales, noisy[None], np.zeros((1, 0)))

@@ -18,6 +18,7 @@ from rpac.worlds.flatten import Form
 from rpac.worlds.source import Source
 
 SECRET = "whether a given person is in the data, for any person, in them or not"
+PRESENT = "whether a given person is in the data, for persons who are"
 INSTEAD = "what a given person's entries are, for any person in the data"
 Way = Literal["auto", "contributions", "blocks", "leave-one-out"]
 WAYS = ("auto", "contributions", "blocks", "leave-one-out")
@@ -37,8 +38,9 @@ class Asked:
         rows: Reads the rows. Sealed: what it returns is the data.
         numbers: Turns a release into the (d,) numbers of the answer; public post-processing.
         form: Turns these into the answer.
-        way: "contributions" or "blocks".
+        way: "contributions", "blocks" or "leave-one-out".
         notes: What a reader should know of the answer; from public things alone.
+        given: Draws at a distance, *given the level*, in place of contributions; None: these.
     """
 
     question: Linear
@@ -47,6 +49,12 @@ class Asked:
     form: Form
     way: str = "contributions"
     notes: tuple[str, ...] = ()
+    given: Callable[[float], Drawn] | None = None
+
+    @property
+    def promise(self) -> Literal["person", "person, given the level"]:
+        """Which promise an answer has: distances of one of them alone add up."""
+        return "person" if self.given is None else "person, given the level"
 
 
 @final
@@ -131,7 +139,8 @@ class Presence(Source):
     @property
     def statement(self) -> str:
         """The secret, in words."""
-        return INSTEAD if self.instead else SECRET
+        there = PRESENT if self.way == "leave-one-out" else SECRET
+        return INSTEAD if self.instead else there
 
     def worlds(self, seed: int) -> Any:
         """Refuse: nothing is drawn, and there is no list of worlds."""

@@ -50,7 +50,9 @@ class InWords:
     @property
     def statement(self) -> str:
         """The first line: promise, secret, prior, adversary, bound, and what is not covered."""
-        how = "proved" if self.grade == "proved" else f"with confidence {self.confidence:.9g}"
+        how = (
+            f"with confidence {self.confidence:.9g}" if self.grade == "statistical" else self.grade
+        )
         figure = "bound" if self.charged else "planning figure, not of a released law"
         return (
             f"Promise: {self.promise}, {PROMISES[self.promise]}. Secret: {self.secret}. "
@@ -102,7 +104,10 @@ class InWords:
             ("prior", self.prior),
             ("adversary", self.adversary),
             ("distance", told),
-            ("leaks at most", f"{at_most(self.bound)} nats about one person (proved; charged)"),
+            (
+                "leaks at most",
+                f"{at_most(self.bound)} nats about one person ({self.grade}; charged)",
+            ),
         ]
         if not given:
             guess = at_most(100 * self.success_rate(0.5), 4)

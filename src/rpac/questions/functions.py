@@ -18,6 +18,7 @@ from rpac._base.checks import refuse
 from rpac._base.types import Floats
 from rpac.errors import MechanismError
 from rpac.person import blocks, leave_one_out
+from rpac.person.contributions import Linear, Rows, Term
 from rpac.person.parts import Ask
 from rpac.person.source import ANSWER, Asked, Presence
 from rpac.worlds import tables
@@ -74,29 +75,36 @@ def _notes(what: str, count: int, floor: float, cap: float | None) -> tuple[str,
     return tuple(notes)
 
 
-def given_level(
+def leaving_one_out(
     mechanism: Callable[..., Any],
     source: Presence,
-    delta: float,
     propose: leave_one_out.Propose,
     n_jobs: int = 1,
-) -> tuple[Floats, Floats, Form, tuple[str, ...]]:
-    """Return the (d,) released numbers of a function, their deviations, form and notes.
+) -> Asked:
+    """Return a function as a question of another grade: noise for what each unit moves it by.
 
-    The promise is `leave_one_out.PROMISE`, and is booked on a line of its own. For the other
+    The promise is *person, given the level*, and is booked on a line of its own. For the other
     arguments see `leave_one_out.released`; `calibrators.worst_unit.propose` proposes.
     """
     ask, form = asked(mechanism, source)
     leave_one_out.alternatives(source)
-    numbers, scales = leave_one_out.released(
-        ask, source, floor_of(source), delta, propose, n_jobs=n_jobs
+    names = form.labels or [f"number {i + 1}" for i in range(len(ask.middle))]
+    nobody = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0)))
+    return Asked(
+        Linear((), tuple(Term(str(name), ()) for name in names)),
+        rows=lambda: nobody,
+        numbers=lambda drawn: ask.middle + drawn.sums[0],
+        form=form,
+        way="leave-one-out",
+        notes=(
+            "for people in the data, given the noise's own size, and that it was answered",
+            "nothing is proved of what the noise's size tells: for owners who publish, not for "
+            "strangers who ask",
+        ),
+        given=lambda delta: leave_one_out.released(
+            ask, source, floor_of(source), delta, propose, n_jobs=n_jobs
+        ),
     )
-    notes = (
-        "for people in the data, given the noise's own size, and that it was answered",
-        "nothing is proved of what the noise's size tells: for owners who publish, not for "
-        "strangers who ask",
-    )
-    return numbers, scales, form, notes
 
 
 def floor_of(source: Presence) -> float:

@@ -8,7 +8,7 @@ refused is refused before a row is read, and nothing is refused after that; what
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -20,7 +20,13 @@ from rpac.advantage import distance_to_nats, distance_to_success
 from rpac.answers.presence import shown
 from rpac.answers.release import Release, unusual
 from rpac.budget import SuccessRate, as_distance
-from rpac.certificate.certificate import PERSON_ADVERSARY, PERSON_NOT_COVERED, Certificate
+from rpac.certificate.certificate import (
+    GIVEN,
+    GIVEN_NOT_COVERED,
+    PERSON_ADVERSARY,
+    PERSON_NOT_COVERED,
+    Certificate,
+)
 from rpac.errors import Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
@@ -93,7 +99,8 @@ def released(inquiry: Inquiry, ask: Ask) -> Release:
     Guarantees:
         Whatever the data, what is returned, stored and refused has a law that tells nobody's
         presence better than two unit Gaussians at the requested distance (but for
-        `gaussian.ERROR` a draw), and the books have its nats before it is returned.
+        `gaussian.ERROR` a draw), and the books have its nats before it is returned. Answers *given
+        the level* promise less, and say so; their nats are on a line of their own.
     """
     asked = ask(inquiry.mechanism, inquiry.source)
     ledger, nats = inquiry.ledger, distance_to_nats(inquiry.distance)
@@ -101,20 +108,22 @@ def released(inquiry: Inquiry, ask: Ask) -> Release:
     known = None if ledger is None else ledger.find(inquiry.key, terms)
     if known is not None:
         return _revealed(asked, known.answer, known)
+    line = replace(inquiry.line, promise=asked.promise)
     if ledger is not None:
-        ledger.check(nats, inquiry.line)
+        ledger.check(nats, line)
 
     def charged(kept: Json) -> Charged:
         assert ledger is not None
-        key, line = inquiry.key, inquiry.line
+        key = inquiry.key
         return ledger.charge(nats, key=key, request=terms, line=line, draw=lambda: (kept, STATE))
 
     with withheld(None if ledger is None else lambda: charged(dict(MARK))):
         shares = split(inquiry.distance, asked.question)
         rows = asked.rows()
-        drawn = draw(asked.question, rows, shares)
+        given = asked.given
+        drawn = draw(asked.question, rows, shares) if given is None else given(inquiry.distance)
         kept = _stored(asked, drawn, _certificate(inquiry, asked, drawn))
-    sealed = Studied(asked.question, rows, shares, drawn)
+    sealed = Studied(asked.question, rows, shares, drawn) if given is None else None
     if ledger is None:
         return shown(asked, kept, sealed=sealed)
     receipt, state = charged(kept)
@@ -137,10 +146,11 @@ def _certificate(inquiry: Inquiry, asked: Asked, drawn: Drawn) -> Certificate:
     if isinstance(inquiry.budget, SuccessRate):
         asked_for["success"] = float(inquiry.budget.rate)
     success = asked_for.get("success", distance_to_success(distance))
+    whole = asked.promise == "person"
     return Certificate(
-        promise="person", secret=inquiry.source.statement, prior="any", distance=distance,
+        promise=asked.promise, secret=inquiry.source.statement, prior="any", distance=distance,
         bound=distance_to_nats(distance), charged=True, entropy=None, bounds={},
-        worst_unit_success=success,
+        worst_unit_success=success if whole else None, grade="proved" if whole else GIVEN,
         noise={
             "family": "rounded gaussian",
             "power": float(np.square(drawn.scales).sum() * question.groups),
@@ -149,7 +159,8 @@ def _certificate(inquiry: Inquiry, asked: Asked, drawn: Drawn) -> Certificate:
             "middles": dict(zip(columns, drawn.middles.tolist(), strict=True)),
         },
         outputs={"kind": asked.way, "groups": question.groups, "notes": list(asked.notes)},
-        requested=asked_for, adversary=PERSON_ADVERSARY, not_covered=PERSON_NOT_COVERED,
+        requested=asked_for, adversary=PERSON_ADVERSARY,
+        not_covered=PERSON_NOT_COVERED if whole else (*GIVEN_NOT_COVERED, *PERSON_NOT_COVERED),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rpac.advantage import distance_to_success, nats_to_success
 from rpac.certificate.certificate import Certificate
 from rpac.errors import BudgetExceeded, BudgetSpent, Withheld
-from rpac.person.source import SECRET
+from rpac.person.source import INSTEAD, SECRET
 from rpac.pictures.text import at_most
 
 DEFAULT_NATS = 0.1
@@ -58,7 +58,7 @@ def on_a_person(success: float, secret: str = SECRET, *, given: bool = False) ->
     """
     asks = (
         "whether a given person is in the data"
-        if secret == SECRET
+        if secret != INSTEAD
         else ("which of two entries a given person has")
     )
     known = "whatever else they know" + (" but for what the noise level tells" if given else "")
