@@ -47,6 +47,8 @@ from rpac.person.split import Split
 
 HEADROOM = 2.2
 """Deviations of its own noise by which a level is raised: so that it rarely cuts the largest."""
+HIGHEST = 1.5
+"""A level is raised by this factor at most: where few blocks stand for people its noise is wide."""
 MIDDLE_GRID = 8
 """Candidates for a middle in a doubling."""
 _ROOM = 1 - 1e-9
@@ -107,7 +109,8 @@ def _level(question: Linear, j: int | None, rows: Rows, middles: Floats, shares:
         floor, exponent = question.columns[j].floor, question.columns[j].exponent
     entries = menu(floor_steps(floor, exponent), shares.beta)
     at = draw_level(reach(question, j, rows, middles), entries, shares.level)
-    return math.ldexp(math.exp(HEADROOM / shares.steep) * float(entries[at]), exponent - FINE)
+    factor = min(math.exp(HEADROOM / shares.steep), HIGHEST)
+    return math.ldexp(factor * float(entries[at]), exponent - FINE)
 
 
 def bound_of(question: Linear, term: Term, levels: dict[int | None, float]) -> float:
