@@ -7,7 +7,6 @@ of it with `python -m benchmarks.presence name ...`.
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import sys
@@ -112,9 +111,7 @@ def levels(asked: Asked, middle: float, shares: Split) -> tuple[Floats, Floats]:
     k = np.unique(np.clip(np.arange(at - int(8 * sigma), at + int(8 * sigma)), 0, len(entries) - 1))
     ends = np.concatenate([[-np.inf], (k[1:] + k[:-1]) / 2, [np.inf]])
     law = np.diff(norm.cdf((ends - at) / sigma))
-    tau = np.ldexp(
-        math.exp(mechanism.HEADROOM / shares.steep) * entries[k].astype(float), column.exponent - 14
-    )
+    tau = np.ldexp(mechanism.headroom(shares) * entries[k].astype(float), column.exponent - 14)
     return tau, law
 
 

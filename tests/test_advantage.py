@@ -195,3 +195,21 @@ def test_a_guess_among_alternatives():
     assert advantage.alternatives_success(50.0, 4) == 1.0
     with pytest.raises(rpac.InputError, match="alternatives"):
         advantage.alternatives_success(0.5, 1)
+
+
+def test_no_distance_is_free():
+    for distance in (6.3e-8, 1e-9, 1e-160, 0.25, 3.0):
+        assert advantage.distance_to_nats(distance) >= distance * distance / 8 * (1 - 1e-15) > 0
+    assert advantage.distance_to_nats(0.8) == 0.08
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-12, 1e-20, 1e-30])
+def test_epsilon_keeps_its_digits_where_delta_is_small(delta):
+    from scipy.special import log_ndtr
+
+    for distance in (0.05, 0.25, 1.0):
+        e = advantage.distance_to_epsilon(distance, delta)
+        high = float(log_ndtr(distance / 2 - e / distance))
+        low = e + float(log_ndtr(-distance / 2 - e / distance))
+        reached = np.exp(high) * -np.expm1(low - high)
+        assert reached == pytest.approx(delta, rel=1e-6)

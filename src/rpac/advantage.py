@@ -157,7 +157,9 @@ def distance_to_nats(distance: float) -> float:
     p (1-p) D^2 / 2 <= D^2 / 8. Whatever has the trade-off of these Gaussians or a harder one is a
     function of them and of chance (Blackwell), so it tells no more.
     """
-    return round(distance * distance / 8, 15)  # 0.8 squared is not 0.64 in floating point
+    nats = distance * distance / 8
+    plain = round(nats, 15)  # 0.8 squared is not 0.64 in floating point
+    return plain if plain >= nats * (1 - 1e-15) else nats
 
 
 def nats_to_distance(nats: float) -> float:
@@ -185,7 +187,7 @@ def distance_to_epsilon(distance: float, delta: float = 1e-5) -> float:
 
 def _hockey_stick(distance: float, epsilon: float) -> float:
     """Return delta(epsilon) of two Gaussians: Phi(D/2 - e/D) - e^e Phi(-D/2 - e/D)."""
-    above = NormalDist().cdf(distance / 2 - epsilon / distance)
+    above = math.erfc((epsilon / distance - distance / 2) / math.sqrt(2)) / 2
     tail = math.erfc((distance / 2 + epsilon / distance) / math.sqrt(2)) / 2
     return above - (math.exp(epsilon + math.log(tail)) if tail > 0 else 0.0)
 

@@ -44,3 +44,18 @@ def test_what_a_drawn_world_needs_is_refused():
     for given in ({"store": "x"}, {"secret": 3}, {"subject": "ann"}):
         with pytest.raises(rpac.InputError, match="no store, secret or subject for rpac.Presence"):
             rpac.Session(SOURCE, 0.1, **given)
+
+
+def test_what_was_withheld_is_paid_for(monkeypatch):
+    session = rpac.Session(rpac.Presence([1.0, 2.0]), rpac.Nats(0.02))
+
+    def broken(*_):
+        raise OSError("salary 4711")
+
+    monkeypatch.setattr("rpac.release.presence.draw", broken)
+    for paid in (0.008, 0.016):
+        with pytest.raises(rpac.Withheld):
+            session.ask(rpac.statistics.count(), rpac.Nats(0.008))
+        assert session.spent == pytest.approx(paid, abs=1e-8)
+    with pytest.raises(rpac.BudgetSpent):
+        session.ask(rpac.statistics.count(), rpac.Nats(0.008))

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from rpac.person import blocks
 from rpac.person.contributions import Rows, added, reach
 from rpac.person.level import PER_BETA, floor_steps, menu, place
-from rpac.person.mechanism import HEADROOM, clipped, draw, scales_of
+from rpac.person.mechanism import clipped, draw, headroom, scales_of
 from rpac.person.parts import Ask, Part, Table
 from rpac.person.source import Presence
 from rpac.person.split import spent, split
@@ -142,7 +142,7 @@ def releases(question, values, shares):
     entries = [1]
     if column.cap is None:
         entries = menu(floor_steps(column.floor, column.exponent), shares.beta)
-    factor = math.exp(HEADROOM / shares.steep)
+    factor = headroom(shares)
     for entry in entries[:: max(1, len(entries) // 60)]:
         level = math.ldexp(factor * float(entry), column.exponent - 14)
         scales = scales_of(question, {0: level}, shares.values)
@@ -203,7 +203,7 @@ def hockey(question, one, other, shares, gamma):
     sigma, k = PER_BETA / shares.level, np.arange(len(entries))
     edges = np.concatenate([[-np.inf], k[:-1] + 0.5, [np.inf]])
     p, q = (np.diff(ndtr((edges - m) / sigma)) for m in at)
-    factor = math.exp(HEADROOM / shares.steep)
+    factor = headroom(shares)
     total = 0.0
     for i in np.flatnonzero((p > 1e-12) | (q > 1e-12)):
         level = math.ldexp(factor * float(entries[i]), column.exponent - 14)

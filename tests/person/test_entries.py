@@ -241,3 +241,97 @@ def test_missing_files_are_refused(tmp_path):
 def test_parquet_files(tmp_path):
     pl.DataFrame({"a": [1, None]}).write_parquet(tmp_path / "t.parquet")
     assert Entries(tmp_path / "t.parquet").texts("a") == ["1", None]
+
+
+# --- what a library cannot show -------------------------------------------------------------------
+
+
+def odd_columns():
+    """Columns of two entries each, the second of which raises where all are read at once."""
+    import duckdb
+    import polars as pl
+    import pyarrow as pa
+
+    late = pa.array([0, 253402300799 * 10**6], pa.timestamp("us", tz="Europe/Paris"))
+    days = pa.array([0, 2**31 - 1], pa.int32()).cast(pa.date32())
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], np.int32).tobytes()),
+                         pa.py_buffer(b"a\xff")])  # fmt: skip
+    yield pa.table({"x": late})
+    yield pl.from_arrow(pa.table({"x": late}))
+    yield pa.table({"x": days})
+    yield pl.from_arrow(pa.table({"x": days}))
+    yield pa.table({"x": broken})
+    yield pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([late])))})
+    yield duckdb.sql("SELECT DATE '1970-01-01' AS x UNION ALL SELECT DATE 'infinity'")
+
+
+@pytest.mark.parametrize("i", range(7))
+def test_what_cannot_be_shown_is_missing_and_changes_no_other(i, capfd):
+    table = [*odd_columns()][i]
+    first, second = Entries(table).texts("x")
+    assert second is None
+    assert first == (
+        "a" if i == 4 else "1970-01-01" if i in (2, 3, 6) else "1970-01-01 01:00:00+01:00"
+    )  # noqa: E501
+    assert np.isnan(Entries(table).numbers("x")).all()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_parquet_is_read_without_looking_at_entries(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    late = pa.array([0, 253402300799 * 10**6], pa.timestamp("us", tz="Europe/Paris"))
+    parquet.write_table(pa.table({"id": [1, 2], "x": late}), tmp_path / "t.parquet")
+    assert Entries(tmp_path / "t.parquet").texts("x")[1] is None
+    assert Entries(tmp_path / "t.parquet").library == "polars"
+    (tmp_path / "u.parquet").write_text("none")
+    with pytest.raises(rpac.InputError, match="rows in 'u.parquet'; got a"):
+        Entries(tmp_path / "u.parquet")
+
+
+def test_names_are_checked_without_reading():
+    class Unread:
+        columns = ("x",)
+
+    entries = Entries(pd.DataFrame({"x": [1]}))
+    entries._frame = Unread()
+    entries.check("x")
+    with pytest.raises(rpac.InputError, match="a column among 'x'; got 'y'"):
+        entries.check("y")
+
+
+def test_numbers_of_numpy_are_spelled_as_one_missing_entry_would_make_them():
+    large = 2**53 + 1
+    whole, holes = pd.DataFrame({"x": [large]}), pd.DataFrame({"x": [large, None]})
+    assert Entries(whole).texts("x")[0] == Entries(holes).texts("x")[0] == str(2**53)
+    assert Entries(np.array([large])).texts("0") == [str(2**53)]
+    assert Entries(pd.DataFrame({"x": [str(large)]})).texts("x") == [str(large)]
+
+
+def test_days_have_one_spelling():
+    day = "2020-01-01"
+    for entry in (day, "2020-01-01 00:00:00", "2020-01-01T00:00:00", dt.date(2020, 1, 1),
+                  dt.datetime(2020, 1, 1), pd.Timestamp(day),
+                  np.datetime64(day, "ns")):  # fmt: skip
+        assert text(entry) == day
+    assert text("2020-01-01 12:00:00") == "2020-01-01 12:00:00"
+
+
+def test_lists_of_rows_have_no_width_of_their_own():
+    for rows in ([], [[9.0]], [[9.0], [1.0, 2.0]], [[1.0, 2.0], [9.0]], [3.0]):
+        entries = Entries(rows)
+        assert len(entries.numbers("1")) == len(entries.texts("7")) == len(rows)
+    assert Entries([[9.0], [1.0, 2.0]]).numbers("1").tolist()[1:] == [2.0]
+    with pytest.raises(rpac.InputError, match=r"a column among '0', '1', ...; got 'x'"):
+        Entries([[1.0]]).check("x")
+
+
+def test_what_an_array_masks_is_missing():
+    masked = np.ma.masked_array([[1.0, 2.0]], [[False, True]])
+    assert np.isnan(Entries(masked).numbers("1")).all()
+
+
+def test_lengths_of_time_are_no_numbers():
+    assert math.isnan(number(np.timedelta64(5, "s")))

@@ -88,14 +88,17 @@ def test_instead_compares_all_alternatives_in_pairs():
 @pytest.mark.parametrize(
     ("instead", "message"),
     [
-        ({"x": [1]}, "one column in `instead`, two entries or more; got 1 and 1"),
-        ({"x": [1, 2], "id": [1, 2]}, "got 2 and 2. Ask one at a time"),
+        ({"x": [1]}, r"two entries or more of a column in `instead`; got 'x': \[1\]. Such as"),
+        ({"x": 3}, "two entries or more of a column in `instead`; got 'x': 3"),
+        ({"id": [1, 2]}, r"got 'id': \[1, 2\]. .*not the unit's own column"),
+        ({"x": [1, 2], "z": [1, 2]}, "one column in `instead`; got 2. Ask one at a time"),
         ({"y": [1, 2]}, "a column among 'id', 'x'; got 'y'"),
     ],
 )
 def test_alternatives_are_checked(instead, message):
     with pytest.raises(InputError, match=message):
-        leave_one_out.alternatives(Presence(FRAME, "id", instead=instead))
+        frame = FRAME.assign(z=0) if "z" in instead else FRAME
+        leave_one_out.alternatives(Presence(frame, "id", instead=instead))
 
 
 def random_problem(rng):

@@ -306,6 +306,28 @@ def test_a_release_given_the_level_is_near_the_answer():
 
 
 def test_alternatives_are_checked_before_anything_runs():
-    source = Presence(TABLE, "id", middle=0.0, instead={"w": ["a"]})
-    with pytest.raises(rpac.InputError, match="two entries or more"):
+    source = Presence(TABLE, "id", middle=0.0, instead={"w": ["a", "b"], "y": [0, 1]})
+    with pytest.raises(rpac.InputError, match="one column in `instead`; got 2"):
         leaving_one_out(mean_x, source, propose)
+
+
+@pytest.mark.parametrize("how", ["global", "closure", "default"])
+def test_a_function_that_names_the_table_itself_is_refused(how):
+    held = TABLE
+    functions = {
+        "global": lambda rows: TABLE["x"].mean(), "closure": lambda rows: held["x"].mean(),
+        "default": lambda rows, all_of_it=held: all_of_it["x"].mean(),
+    }  # fmt: skip
+    with pytest.raises(rpac.InputError, match="one that names the whole table. Use its argument"):
+        by_blocks(functions[how], Presence(TABLE, "id", middle=0.0))
+
+
+def test_functions_of_a_list_see_rows_as_long_as_those_of_their_block():
+    seen = []
+    for rows in ([[1.0, 2.0]] * 20, [[1.0, 2.0]] * 20 + [[9.0]], [[9.0, 1.0, 7.0]] + [[1.0]] * 20):
+        source = Presence(rows, way="blocks", middle=0.0, blocks=4)
+        made = by_blocks(lambda part: float(np.ndim(part)), source)
+        seen.append(sorted(set(made.rows().values.ravel().tolist()))[-1])
+    assert seen == [2.0, 2.0, 2.0]
+    flat = by_blocks(lambda part: float(np.ndim(part)), Presence([1, 2, 3], middle=0.0, blocks=2))
+    assert flat.rows().values.max() == 1.0

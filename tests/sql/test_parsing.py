@@ -221,7 +221,18 @@ def test_hints_and_comments_are_left_out():
 
 
 def test_a_name_in_with_is_known_where_it_reaches_and_not_elsewhere():
-    inside = "(WITH __members AS (SELECT 1 AS u) SELECT max(u) FROM __members)"
+    inside = "(WITH some AS (SELECT 1 AS u) SELECT max(u) FROM some)"
     assert parsed(DB, f"SELECT avg(age) + {inside} FROM staff").find(exp.CTE)
-    with pytest.raises(rpac.InputError, match="tables among .*; got '__members'. Write its name"):
-        parsed(DB, f"SELECT avg(age) + {inside} + (SELECT count(*) FROM __members) FROM staff")
+    with pytest.raises(rpac.InputError, match="tables among .*; got 'some'. Write its name"):
+        parsed(DB, f"SELECT avg(age) + {inside} + (SELECT count(*) FROM some) FROM staff")
+
+
+def test_names_that_the_library_keeps_for_itself_are_refused():
+    for sql in ("SELECT avg(__unit) FROM staff", 'SELECT avg(age) AS "__X" FROM staff'):
+        with pytest.raises(rpac.InputError, match="names that do not begin with __; got '__"):
+            parsed(DB, sql)
+
+
+def test_names_of_a_sub_query_are_each_one_column():
+    with pytest.raises(rpac.InputError, match="unique names in a sub-query; got 'a'"):
+        parsed(DB, "SELECT avg(a) FROM (SELECT age AS a, 1 AS A FROM staff) AS s")

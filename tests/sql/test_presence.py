@@ -221,7 +221,19 @@ REFUSED = {
     "SELECT count(*) FROM staff WHERE since < now()": "one row's entries",
     "SELECT count(*) FROM staff WHERE since < current_date": "one row's entries",
     "SELECT sum(rowid) FROM staff": "could not be resolved",
-    "SELECT sum(__unit) FROM staff": "could not be resolved",
+    "SELECT sum(__unit) FROM staff": "names that do not begin with __; got '__unit'",
+    'SELECT count(*) FROM (SELECT age AS "__UNIT" FROM staff) AS s': "names that do not begin with",
+    "SELECT v, count(*) FROM (SELECT dept AS v, 'x' AS V FROM staff) AS s GROUP BY v":
+        "unique names in a sub-query; got 'v'",
+    "WITH s AS (SELECT dept AS v, 'x' AS v FROM staff) SELECT v, count(*) FROM s GROUP BY v":
+        "unique names in a sub-query; got 'v'",
+    "SELECT sum(date_diff('timezone', dept, dept)) FROM staff": "functions of one row; got 'TIMEZ",
+    "SELECT sum(date_diff('era', dept, dept)) FROM staff": "functions of one row; got 'ERA",
+    "SELECT sum(substring(dept, 9223372036854775807, 2)) FROM staff": "functions of one row",
+    "SELECT count(*) FROM staff WHERE EXISTS (SELECT 1 FROM codes)": "plain SELECTs; got 'EXISTS",
+    "SELECT count(*) FROM staff, LATERAL (SELECT staff.age AS c) AS q": "plain SELECTs; got 'LAT",
+    "WITH RECURSIVE r AS (SELECT 1 AS x) SELECT count(*) FROM staff": "plain SELECTs; got 'WITH",
+    "SELECT 1 AS x FROM staff": "at least one aggregate",
     "SELECT avg(r) FROM (SELECT row_number() OVER (ORDER BY age) AS r FROM staff) AS t":
         "one row's entries",
     "SELECT sum(age) OVER () FROM staff": "arithmetic of aggregates|sums over single",

@@ -148,3 +148,39 @@ def test_a_failure_tells_nothing(monkeypatch):
     assert rows.units.shape == rows.groups.shape == (0,)
     assert rows.values.shape == (0, 1)
     assert rows.values.dtype == np.float64
+
+
+def test_who_fails_takes_nobody_else_along(monkeypatch):
+    """TRY does not catch all: the unit whose own rows fail has none, and all others keep theirs."""
+    made = opened('SELECT __number("staff"."pay") AS a0 FROM "staff" AS "staff"')
+    true, asked = module.run, []
+
+    def fails(tables, sql, form):
+        asked.append(sql)
+        schema = "part" if "part." in sql else "pool"
+        if tables.connection.execute(f"SELECT 1 FROM {schema}.staff WHERE id = '2'").fetchall():
+            raise MechanismError("no memory")
+        return true(tables, sql, form)
+
+    assert found(made) == [("1", 0, 1.0), ("2", 0, 2.0), ("3", 0, 4.0)]
+    monkeypatch.setattr(module, "run", fails)
+    assert found(made) == [("1", 0, 1.0), ("3", 0, 4.0)]
+    assert len(asked) > 3
+
+
+def test_what_occurs_twice_stays_within_try():
+    """An optimizer took it out, where one row's error was everybody's."""
+    twice = "DATE_DIFF('MICROSECOND', TRY_CAST('5000-01-01 (BC)' AS TIMESTAMP), TRY_CAST({} AS TIMESTAMP))"  # noqa: E501
+    tables = Owned({"t": frame(id=[1, 2], born=["2000-01-01", "294246-01-01"])}, "id")
+    term = twice.format('"born"')
+    sql = f"SELECT TRY({term}) AS a, TRY(1 + {term}) AS b FROM pool.t"
+    assert len(tables.connection.execute(sql).fetchall()) == 2
+
+
+def test_text_that_a_query_makes_is_cut_off():
+    sql = 'SELECT LENGTH(LEFT(REPLACE("staff"."dept", \'a\', \'bbbb\'), 4096)) AS a0 FROM "staff" AS "staff"'  # noqa: E501
+    assert [row[2] for row in found(opened(sql))] == [4.0, 1.0, 1.0]
+    for bare in ('REPLACE("staff"."dept", \'a\', \'b\')', '"staff"."dept" || "staff"."dept"',
+                 'LEFT("staff"."dept" || \'a\', 99999)'):  # fmt: skip
+        with pytest.raises(rpac.InputError, match="functions of one row; got"):
+            opened(f'SELECT LENGTH({bare}) AS a0 FROM "staff" AS "staff"')

@@ -192,7 +192,7 @@ class Duel:
     @property
     def _raised(self) -> float:
         """The public factor between an entry of the menu and the level."""
-        return math.exp(mechanism.HEADROOM / self.shares.steep)
+        return mechanism.headroom(self.shares)
 
     def _centres(self, i: int, middles: Floats) -> Floats:
         """Return (n, 2) places of a level before noise, without the person and with them."""

@@ -12,7 +12,7 @@ from rpac._base.checks import plain_text, refuse
 from rpac.advantage import distance_to_nats
 from rpac.answers.release import Release
 from rpac.budget import as_distance
-from rpac.errors import LedgerError
+from rpac.errors import LedgerError, Withheld
 from rpac.ledger.entries import NANO, Line, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
@@ -63,7 +63,11 @@ class Hearing:
             before = None if self._ledger is None else self._known(key)
             if not before and self._spent + nano > self._cap:
                 raise overspent(nano, self._cap - self._spent, "the session")
-            made = released(inquiry, self._ask)
+            try:
+                made = released(inquiry, self._ask)
+            except Withheld:  # which is paid for like an answer
+                self._spent += 0 if before else nano
+                raise
             if not before:
                 self._spent, self._answers = self._spent + nano, self._answers + 1
         return made

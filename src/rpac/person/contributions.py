@@ -17,6 +17,7 @@ from typing import final
 
 import numpy as np
 
+from rpac._base.sealed import Sealed
 from rpac._base.types import Floats, Ints
 from rpac.schema import FINE as FINE
 from rpac.schema import Column as Column
@@ -113,8 +114,8 @@ class Linear:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Rows:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows(Sealed):
     """Rows of a private table, as a question reads them. Sealed: it is the data.
 
     Attributes:
@@ -129,8 +130,8 @@ class Rows:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Added:
+@dataclass(frozen=True, eq=False, repr=False)
+class Added(Sealed):
     """What units add: one line for each unit and group that meet. Sealed.
 
     Attributes:

@@ -2,8 +2,11 @@
 
 One missing entry turns a column of integers into floats, one word turns it into text: what a
 library infers tells of whoever made it so. Here a number is what reads as a number, whatever the
-column's type; text is the entry's own, with numbers in one spelling (1, 1.0 and "01" are "1"). So
-what is read of a row is a function of that row alone, and nothing that stands in it is refused.
+column's type; text is the entry's own, with numbers in one spelling (1, 1.0 and "01" are "1") and
+days too. So what is read of a row is a function of that row alone, and nothing that stands in it is
+refused: what its library cannot show (a date beyond all calendars, characters that are none) is
+missing. Columns of NumPy's own numbers are spelled by their float64, which one missing entry would
+have made of them.
 
 A file says where its rows end: a quote that opens a CSV field and is never closed is no row of one
 person, and a writer of CSV does not write it.
@@ -14,6 +17,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
@@ -28,6 +32,7 @@ from rpac.worlds import tables
 
 _LONGEST = (1 << 31) - 1
 _WHOLE = 2.0**63
+_MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?")
 _CSV = (".csv", ".csv.gz")
 
 
@@ -41,7 +46,7 @@ def number(entry: Any) -> float:
         return math.nan
     try:
         found = float(entry)
-    except (ValueError, OverflowError):
+    except Exception:  # a length of time counts as a number, and is none
         return math.nan
     return found if math.isfinite(found) else math.nan
 
@@ -56,8 +61,10 @@ def text(entry: Any) -> str | None:
         if entry is None or entry != entry:  # NaN, and what pandas has for a missing date
             return None
         word = str(entry).strip()
-    except Exception:  # what can be neither compared nor spelled, such as pandas.NA
+    except (Exception, SystemExit):  # what can be neither compared nor spelled, such as pandas.NA
         return None
+    if word[4:5] == "-" and _MIDNIGHT.fullmatch(word, 10):
+        return word[:10]
     if word.lower() in {"true", "false"}:
         return word.lower()
     value = number(word)
@@ -89,13 +96,13 @@ class Entries:
         if isinstance(data, str | Path) and str(data).lower().endswith(_CSV):
             self._columns = _read_csv(Path(data))
         elif isinstance(data, np.ndarray):
-            rows = np.atleast_1d(data)
+            rows = np.atleast_1d(_filled(data))
             rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
             self._columns = {str(j): rows[:, j] for j in range(rows.shape[1])}
         elif isinstance(data, list | tuple | range):
             self._columns = _read_list(data)
         else:
-            self._frame = tables.table(data)
+            self._frame = tables.table(_parquet(data))
         self.columns = list(self._frame.columns if self._columns is None else self._columns)
         found: Any = (
             self._frame if self._columns is None else next(iter(self._columns.values()), ())
@@ -105,24 +112,33 @@ class Entries:
     @property
     def library(self) -> str | None:
         """The library of the table, or that which would read the file; None for an array."""
-        if self._columns is None:
-            return str(self._frame.implementation.value)
-        return tables.reader() if isinstance(self.data, str | Path) else None
+        if isinstance(self.data, str | Path):
+            return tables.reader()
+        return str(self._frame.implementation.value) if self._columns is None else None
+
+    @property
+    def ragged(self) -> bool:
+        """Whether rows decide how long they are: then every number names a column."""
+        return isinstance(self.data, list | tuple | range)
+
+    def check(self, name: str) -> None:
+        """Refuse a name that is no column's; no row is looked at."""
+        if name not in self.columns and not (self.ragged and name.isdecimal()):
+            known = "'0', '1', ..." if self.ragged else ", ".join(map(repr, self.columns))
+            raise refuse(f"a column among {known}", repr(name), "Name one of them.")
 
     def of(self, name: str) -> Any:
-        """Return the entries of a column."""
-        if name not in self.columns:
-            known = ", ".join(map(repr, self.columns))
-            raise refuse(f"a column among {known}", repr(name), "Name one of them.")
+        """Return the entries of a column, each by itself; None for what cannot be shown."""
+        self.check(name)
         if self._columns is not None:
-            return self._columns[name]
-        return self._frame[name].to_list()
+            return self._columns.get(name, [None] * self.size)
+        return _listed(self._frame[name])
 
     def numbers(self, name: str) -> Floats:
         """Return a column as (rows,) numbers; NaN for what is missing or none."""
-        found = self.of(name)
-        if self._columns is None and self._frame[name].dtype.is_numeric():
-            found = self._frame[name].to_numpy()
+        self.check(name)
+        plain = self._columns is None and self._frame[name].dtype.is_numeric()
+        found = self._frame[name].to_numpy() if plain else self.of(name)
         if isinstance(found, np.ndarray) and found.dtype.kind in "biuf":
             values = found.astype(np.float64)
             return np.where(np.isfinite(values), values, np.nan)
@@ -131,6 +147,8 @@ class Entries:
     def texts(self, name: str) -> list[str | None]:
         """Return a column as text, each entry in its one spelling; None for what is missing."""
         found = self.of(name)
+        if isinstance(found, np.ndarray) and found.dtype.kind in "iuf":
+            found = found.astype(np.float64).tolist()
         known = {word: text(word) for word in {entry for entry in found if type(entry) is str}}
         return [known[entry] if type(entry) is str else text(entry) for entry in found]
 
@@ -143,13 +161,53 @@ class Entries:
         )
 
 
+def _filled(data: Any) -> Any:
+    """Return an array without a mask: what it hides is missing."""
+    return np.ma.filled(data.astype(object), None) if np.ma.isMaskedArray(data) else data
+
+
+def _parquet(data: Any) -> Any:
+    """Return a Parquet file as Arrow has it, which looks at no entry, where it is installed."""
+    if not (isinstance(data, str | Path) and str(data).lower().endswith(".parquet")):
+        return data
+    try:
+        from pyarrow.parquet import read_table
+
+        return read_table(str(data))
+    except Exception:  # not installed, no file, or no Parquet: as others find
+        return data
+
+
+def _listed(column: Any) -> Any:
+    """Return the entries of a column of a frame; what its library cannot show is None."""
+    native = column.to_native()
+    if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "biuf":
+        return native.to_numpy()
+    try:
+        if column.implementation.is_polars():  # whose own list may panic, and say so
+            native = native.to_arrow()
+        shown = getattr(native, "to_pylist", None) or native.to_list
+        return shown()
+    except Exception:
+        one = getattr(native, "iloc", native)
+        return [_shown(one, i) for i in range(len(native))]
+
+
+def _shown(column: Any, i: int) -> Any:
+    try:
+        entry = column[i]
+        return entry.as_py() if hasattr(entry, "as_py") else entry
+    except Exception:
+        return None
+
+
 def _read_list(data: Any) -> dict[str, list[Any]]:
-    """Return the columns of a list of rows, as many as the first row has, each entry as it is."""
+    """Return the columns of a list of rows, as many as the longest has, each entry as it is."""
     many = (list, tuple, np.ndarray)
     rows = [
         [*row] if isinstance(row, many) and int(getattr(row, "ndim", 1)) else [row] for row in data
     ]
-    width = len(rows[0]) if rows else 1
+    width = max(map(len, rows), default=1)
     return {str(j): [row[j] if j < len(row) else None for row in rows] for j in range(width)}
 
 

@@ -86,13 +86,9 @@ def alternatives(source: Presence) -> tuple[str, tuple[object, ...]]:
     if not source.instead:
         return "", ()
     (name, given), *more = source.instead.items()
-    entries = tuple(given)
-    if more or len(entries) < 2:
-        got = f"{len(more) + 1} and {len(entries)}"
-        raise refuse("one column in `instead`, two entries or more", got, "Ask one at a time.")
-    assert source.entries is not None
-    source.entries.of(name)
-    return name, entries
+    if more:
+        raise refuse("one column in `instead`", f"{len(more) + 1}", "Ask one at a time.")
+    return name, tuple(given)
 
 
 def draw_given_level(sealed: Influences, c: float, proposed: Floats) -> tuple[Floats, Floats]:

@@ -34,10 +34,8 @@ LARGEST = 2.0**53
 def menu(floor: float, beta: float) -> Ints:
     """Return the menu in steps, rising: public, from a floor in steps of at least 2^FINE."""
     size = math.ceil(PER_BETA / beta * math.log(LARGEST / floor))
-    entries: Ints = np.ceil(floor * np.exp(np.arange(size + 1) * (beta / PER_BETA))).astype(
-        np.int64
-    )
-    return np.unique(entries)
+    entries = np.ceil(floor * np.exp(np.arange(size + 1) * (beta / PER_BETA)))
+    return np.unique(np.minimum(entries, 2 * LARGEST).astype(np.int64))
 
 
 def place(reach: Ints, entries: Ints) -> int:

@@ -109,8 +109,12 @@ def _level(question: Linear, j: int | None, rows: Rows, middles: Floats, shares:
         floor, exponent = question.columns[j].floor, question.columns[j].exponent
     entries = menu(floor_steps(floor, exponent), shares.beta)
     at = draw_level(reach(question, j, rows, middles), entries, shares.level)
-    factor = min(math.exp(HEADROOM / shares.steep), HIGHEST)
-    return math.ldexp(factor * float(entries[at]), exponent - FINE)
+    return math.ldexp(headroom(shares) * float(entries[at]), exponent - FINE)
+
+
+def headroom(shares: Split) -> float:
+    """Return the public factor that a level is raised by."""
+    return math.exp(min(HEADROOM * shares.spread, math.log(HIGHEST)))
 
 
 def bound_of(question: Linear, term: Term, levels: dict[int | None, float]) -> float:

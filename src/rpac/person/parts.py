@@ -79,7 +79,10 @@ class Table(Sealed):
         Guarantees:
             A function of the part's rows, what is put there, and declarations alone.
         """
-        return {name: self._column(name, part) for name in self._types}
+        found = {name: self._column(name, part) for name in self._types}
+        while self._entries.ragged and len(found) > 1 and _hollow(next(reversed(found.values()))):
+            found.popitem()  # what no row of the part has would tell of a longer one elsewhere
+        return found
 
     def _column(self, name: str, part: Part) -> Any:
         values, words = (column[part.rows] for column in self._numbers[name])
@@ -92,6 +95,10 @@ class Table(Sealed):
             return values
         mine = self.texts(name)
         return [put if n else mine[row] for row, n in zip(part.rows, new, strict=True)]
+
+
+def _hollow(column: Any) -> bool:
+    return all(entry is None or entry != entry for entry in column)
 
 
 def _number(word: str | None) -> tuple[float, bool]:
@@ -145,7 +152,9 @@ class Ask:
             if len(asked.rows):
                 sent = packed(table.part(asked)), packed(asked.seed)
                 row = servers[i % jobs].call(*sent, **asks)
-            return row - self.middle if isinstance(row, np.ndarray) else np.zeros_like(self.middle)
+            with np.errstate(all="ignore"):  # of this thread: a warning would tell
+                none = np.zeros_like(self.middle)
+                return row - self.middle if isinstance(row, np.ndarray) else none
 
         with ThreadPoolExecutor(jobs) as pool:
             found = progress(pool.map(answer, range(size)), size, "asking")

@@ -107,8 +107,14 @@ class Presence(Source):
         caps = dict(caps or {})
         self.rows_cap = 1.0 if self.unit == ROWS else rows_cap(caps.pop(ROWS, None))
         self.schema = declared(caps, middle if isinstance(middle, Mapping) else {}, schema or {})
-        for name in {*self.schema} - {ANSWER} if self.entries is not None else ():
-            self.entries.of(name)  # type: ignore[union-attr]
+        if self.entries is not None:
+            for name in ({*self.schema} | {*self.instead}) - {ANSWER}:
+                self.entries.check(name)
+        for name, entries in self.instead.items():
+            if name == self.unit or np.ndim(entries) != 1 or len(entries) < 2:
+                got = f"{name!r}: {entries!r}"[:80]
+                move = 'Such as instead={"diagnosis": ["flu", "none"]}; not the unit\'s own column.'
+                raise refuse("two entries or more of a column in `instead`", got, move)
 
     def _named_unit(self, unit: Any) -> str:
         if self.entries is None:
@@ -119,7 +125,10 @@ class Presence(Source):
             raise refuse("the `unit` column of a table", "none", move)
         name = ROWS if unit is None else str(unit)
         if name != ROWS:
-            self.entries.of(name)
+            self.entries.check(name)
+        elif ROWS in self.entries.columns:
+            got, move = f"a column {ROWS!r}", "Rename it: that name means one row a person."
+            raise refuse(f"unit={ROWS!r} for a table without a column of that name", got, move)
         return name
 
     def declared(self, name: str) -> Declared:

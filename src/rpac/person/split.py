@@ -19,7 +19,8 @@ LEVELS, MIDDLES = 0.158, 0.02
 """Shares of Delta squared for all levels, and for all middles that are found privately."""
 STEEP = 12.0
 """c_m over beta: how much a level's noise is, in factors of e."""
-LEAST_BETA = 1e-4
+LEAST_BETA, MOST_BETA = 1e-4, 0.1
+"""How coarse a menu may be: it has an end, and levels a factor apart serve nobody."""
 _ROOM = 1 - 1e-9
 """Shares are computed in floating point, and held to a little less than the whole."""
 
@@ -50,6 +51,11 @@ class Split:
         """How fast a level falls with the number of units above it; menus have an end."""
         return max(self.level / self.steep, LEAST_BETA)
 
+    @property
+    def spread(self) -> float:
+        """Deviation of a level's own noise, in factors of e."""
+        return self.beta / self.level if self.level else 0.0
+
 
 def split(delta: float, question: Linear) -> Split:
     """Return the shares of a distance, from the question alone."""
@@ -65,7 +71,7 @@ def split(delta: float, question: Linear) -> Split:
         level,
         math.sqrt(whole * MIDDLES / middles) if middles else 0.0,
         tuple(math.sqrt(left * q.share / every) for q in question.quantiles),
-        level / question.beta if levels and question.beta else STEEP,
+        level / question.beta if levels and question.beta else max(STEEP, level / MOST_BETA),
     )
 
 

@@ -68,6 +68,11 @@ class Sums:
         self.ids: list[Node] = []
         self.notes: tuple[str, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is added up or ranked."""
+        return not self._sums and not self._quantiles
+
     def question(self, groups: int, *, grouped: bool, rows: float | None, moves: int) -> Linear:
         """Return all that is added up as a public question."""
         columns = tuple(self._columns.values())

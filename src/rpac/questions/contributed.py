@@ -152,7 +152,7 @@ def asked(source: Presence, adds: Adds, form: Form, cells: Cells | None) -> Aske
         got, move = "named statistics", "Ask the database in SQL: db.query(...)."
         raise refuse("a query for db.presence", got, move)
     for name in (*(name for name, _ in adds.columns), *([cells.column] if cells else [])):
-        source.entries.of(name)
+        source.entries.check(name)
     columns = tuple(_column(source.declared(name), name, c) for name, c in adds.columns)
     question = Linear(
         columns, _terms(adds, grouped=cells is not None), 1 if cells is None else cells.size,
@@ -216,7 +216,8 @@ def _numbers(adds: Adds, drawn: Drawn, *, whole: bool) -> Floats:
 
 def by_key(column: str, keys: Sequence[Any]) -> Cells:
     """Return groups by the entries of a column; all other entries are one more, the last."""
-    place = {text(key): i for i, key in enumerate(keys)}
+    place = {text(float(key)): i for i, key in enumerate(keys) if type(key) is int}
+    place |= {text(key): i for i, key in enumerate(keys)}
     rest = len(keys)
 
     def of(source: Presence) -> Ints:

@@ -119,6 +119,7 @@ def asked(mechanism: Callable[..., Any], source: Presence) -> tuple[Ask, Form]:
         raise refuse("a table for a function of its rows", "a database", move)
     if not callable(mechanism):
         raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
+    _refuse_held(mechanism, source.entries.data)
     form, middle = declared_form(mechanism, source)
     seconds: float | None = SECONDS
     memory = None
@@ -127,11 +128,24 @@ def asked(mechanism: Callable[..., Any], source: Presence) -> tuple[Ask, Form]:
         mechanism = mechanism.__wrapped__
     name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
     data, library = source.entries.data, source.entries.library
-    shape = np.shape(data)[1:] if library is None else ()
+    shape = np.shape(data)[1:] if isinstance(data, np.ndarray) else None
     plain = None if form.labels else replace(form, rebuild=np.asarray, settle=None)
     call = Call(mechanism, plain, library, type(data).__name__, shape)
     sent = packed_function(call, name)
     return Ask(sent, name, middle, library or "", seconds, memory), form
+
+
+def _refuse_held(mechanism: Any, data: Any) -> None:
+    """Refuse a function that names the table itself: it must look at the rows it is given."""
+    plain = getattr(mechanism, "__wrapped__", mechanism)
+    plain = getattr(plain, "__func__", plain)
+    code, cells = getattr(plain, "__code__", None), getattr(plain, "__closure__", None) or ()
+    known = getattr(plain, "__globals__", {})
+    held = [*(known.get(name) for name in code.co_names)] if code else []
+    held += [cell.cell_contents for cell in cells] + [*(getattr(plain, "__defaults__", None) or ())]
+    if any(part is data for part in held):
+        move = "Use its argument, such as `lambda rows: rows[...]`."
+        raise refuse("a function of the rows it is given", "one that names the whole table", move)
 
 
 @final
@@ -144,14 +158,14 @@ class Call:
         form: Of its answers; None where the mechanism announces how they are shown.
         library: Of the table it is given; None: an array.
         kind: Type of the caller's own data.
-        shape: Of a row of an array.
+        shape: Of a row of an array; None for a list, whose rows are as long as the longest.
     """
 
     mechanism: Callable[..., Any]
     form: Form | None
     library: str | None
     kind: str
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load what tables need once, where the function is loaded, not once a call."""
@@ -178,7 +192,10 @@ class Call:
             numeric = all(isinstance(column, np.ndarray) for column in columns.values())
             kind = np.float64 if numeric else object
             rows = np.stack([np.array(c, kind) for c in columns.values()], axis=1)
-            return rows.reshape(len(rows), *self.shape)
+            shape = self.shape
+            if shape is None:
+                shape = () if rows.shape[1] == 1 else rows.shape[1:]
+            return rows.reshape(len(rows), *shape)
         return tables.alike(self.frame(columns), self.kind)
 
     def frame(self, columns: dict[str, Any]) -> nw.DataFrame[Any]:

@@ -44,6 +44,9 @@ _RULES: Mapping[type, tuple[str, Kind]] = {
     **dict.fromkeys(_CHOOSING, ("same", "same")),
 }  # fmt: skip
 """What arguments are read as, and what comes out; "same": what the strongest of them is."""
+_GROWING = (exp.Concat, exp.DPipe, exp.Replace)
+LONGEST = 4096
+"""Text that a query makes is cut off there: nobody's entry may fill the memory."""
 _CAST = "CAST it to one of these before it is loaded."
 BEYOND = "Ask with rpac.Presence(..., way='blocks'), or with --protect sample."
 _INNER = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
@@ -117,6 +120,8 @@ class Reader:
         if want == "same":
             return self._alike(node, isinstance(node, _COMPARING))
         made = _with(node, [self.read(part, want) for part in _parts(node)])
+        if isinstance(node, _GROWING):
+            return exp.Left(this=made, expression=exp.Literal.number(LONGEST))
         if isinstance(node, exp.IntDiv):  # of numbers with fractions it is no division by wholes
             return exp.Anonymous(this="trunc", expressions=[exp.Div(**made.args)])
         return made
@@ -247,6 +252,10 @@ def rewrite(
         columns: For every table whether it is public, and the SQL types of its columns.
         declared: From a private table and its column to what is declared of it.
     """
+    recursive = [made for made in tree.find_all(exp.With) if made.recursive]
+    for odd in (tree.find(exp.Exists, exp.Lateral, exp.Unnest), *recursive):
+        if odd is not None:
+            raise refuse("plain SELECTs", repr(snippet(odd)), BEYOND)
     root = build_scope(tree)
     made: dict[int, Any] = {}
     assert root is not None

@@ -69,7 +69,7 @@ class Fitted:
         """Return the form, if it follows from what was passed: coefficients of one target."""
         for name in (*self.features, *([self.target] if self.target else [])):
             if source.entries is not None:
-                source.entries.of(name)
+                source.entries.check(name)
         if self.what == "centres" or source.example is not None:
             return None
         labels = ("intercept", *self.features)

@@ -102,7 +102,7 @@ class Selected:
         sums = Sums(lambda node: (words(node), said.of(tree, node)))
         parts = [items[i] for i in kinds] + ([having.this] if having else [])
         made = _formulas(parts, sums)
-        if not kinds:
+        if not kinds or sums.empty:
             raise refuse("at least one aggregate", f"columns {labels}", "Count, sum or average.")
         _check_ids(sums.ids, said, tree)
         named = [{words(key), *(labels[i] for i, at in places.items() if at == j)}

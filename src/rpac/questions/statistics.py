@@ -78,7 +78,7 @@ class Statistic:
                 frames.require_columns(frame, (self.group,))
         if isinstance(source, Presence) and source.entries is not None:
             for column in (*self.columns, *([] if self.group is None else [self.group])):
-                source.entries.of(column)
+                source.entries.check(column)
         scale = 1 / source.rate if self.extensive and isinstance(source, Subsets) else 1.0
         empty: Any = np.zeros(len(self.labels), np.int64 if self.whole else np.float64)
         blank = dict(zip(self.labels, empty.tolist(), strict=True)) or (0 if self.whole else 0.0)

@@ -15,6 +15,7 @@ import numpy as np
 
 from rpac._base.checks import refuse
 from rpac._base.hashing import digest
+from rpac._base.sealed import Sealed
 from rpac._base.types import Json
 from rpac.advantage import distance_to_nats, distance_to_success
 from rpac.answers.presence import shown
@@ -43,8 +44,8 @@ STATE = b"person"
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Studied:
+@dataclass(frozen=True, eq=False, repr=False)
+class Studied(Sealed):
     """What an audit needs of a release. Sealed: never printed, compared or pickled."""
 
     question: Linear
@@ -84,7 +85,7 @@ class Inquiry:
 
 def spelled(asked: Asked) -> str:
     """Return all that is public of a question, as text."""
-    public = {**vars(asked.question), "labels": asked.form.labels, "way": asked.way}
+    public = {**vars(asked.question), "labels": asked.form.labels, "notes": asked.notes}
     return repr({name: _plain(part) for name, part in public.items()})
 
 
@@ -143,7 +144,7 @@ def _certificate(inquiry: Inquiry, asked: Asked, drawn: Drawn) -> Certificate:
     terms = [term.name for term in question.terms]
     columns = [column.name for column in question.columns]
     asked_for = {"distance": distance}
-    if isinstance(inquiry.budget, SuccessRate):
+    if isinstance(inquiry.budget, SuccessRate) and inquiry.budget.prior == 0.5:
         asked_for["success"] = float(inquiry.budget.rate)
     success = asked_for.get("success", distance_to_success(distance))
     whole = asked.promise == "person"

@@ -25,7 +25,9 @@ def parsed(tables: Tables, sql: str) -> Node:
         tree = _uncommented(_one_select(sql))
         _refuse_other_tables(tree, tables)
         _refuse_names_from_rows(tree)
+        _refuse_hidden_names(tree)
         tree = _spelled_out(qualify(tree, schema=_schema(tables), dialect="duckdb"))
+        _refuse_twins(tree)
         return as_written(tree, tables)
     except (SqlglotError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
@@ -95,6 +97,22 @@ def _refuse_names_from_rows(tree: Node) -> None:
     if found is not None:
         got, move = repr(snippet(found)), "Write one aggregate for each column, with FILTER."
         raise refuse("columns that the query names itself", got, move)
+
+
+def _refuse_hidden_names(tree: Node) -> None:
+    """Keep names that begin with __ for the library: whose row it is has such a name."""
+    for name in tree.find_all(exp.Identifier):
+        if name.name.startswith("__"):
+            raise refuse("names that do not begin with __", repr(name.name), "Rename it with AS.")
+
+
+def _refuse_twins(tree: Node) -> None:
+    """Let every name of an inner SELECT be one column: two would be looked at, and one be run."""
+    for select in tree.find_all(exp.Select):
+        names = [item.alias_or_name.lower() for item in select.selects]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice and select is not tree:
+            raise refuse("unique names in a sub-query", repr(twice[0]), "Rename one with AS.")
 
 
 def _refuse_loose_names(tree: Node, tables: Tables) -> None:

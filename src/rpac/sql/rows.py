@@ -20,6 +20,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from rpac._base.checks import refuse
 from rpac.errors import InputError, MechanismError
 from rpac.person.contributions import Rows
+from rpac.questions.kinds import LONGEST
 from rpac.sql.analysis import Analysis
 from rpac.sql.domain import Groups
 from rpac.sql.one_pass import owned_tree
@@ -36,14 +37,15 @@ _SHAPES: Mapping[type, str] = MappingProxyType({
     exp.TableAlias: "this", exp.Join: "this on side kind", exp.Group: "expressions",
 })  # fmt: skip
 _LISTED = (
-    "From Where Alias Identifier Column Literal Null Boolean Star Var Paren TryCast DataType "
+    "From Where Alias Identifier Column Literal Null Boolean Star Paren TryCast DataType "
     "DataTypeParam Case If And Or Not Is EQ NEQ GT GTE LT LTE In NullSafeEQ NullSafeNEQ Between "
     "Like ILike StartsWith Contains Add Sub Mul Div Mod Neg Abs Round Trunc Floor Ceil Ln Log Exp "
-    "Sqrt Cbrt Pow Sign Coalesce Nullif Greatest Least Upper Lower Trim Length Substring Concat "
-    "DPipe Replace Year Month Day Quarter Hour DayOfWeek Extract DateDiff TimestampTrunc Count Sum "
-    "Min Max"
+    "Sqrt Cbrt Pow Sign Coalesce Nullif Greatest Least Upper Lower Trim Length Left Year Month Day "
+    "Quarter Hour DayOfWeek Extract DateDiff TimestampTrunc Count Min Max"
 )
 _ROWWISE = frozenset(getattr(exp, name) for name in _LISTED.split())
+_UNITS = "year quarter month week day hour minute second dow isodow doy dayofweek decade century"
+"""Parts of dates that have no error of their own."""
 _READ = MappingProxyType({"__number": "DOUBLE", "__spelled": "TEXT"})
 _AROUND = (exp.Alias, exp.Identifier, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Div)
 """What may stand around an aggregate, where TRY cannot: none of it fails on numbers."""
@@ -149,9 +151,12 @@ class Contributions:
             else:
                 scope.expression.where(same, copy=False, dialect="duckdb")  # type: ignore[attr-defined]
 
-    def _written(self) -> str:
+    def _written(self, schema: str = "pool") -> str:
         """Return the query that is run: whose row, in which group, and its numbers."""
         tree, owner = owned_tree(self.question)
+        for table in tree.find_all(exp.Table):
+            if table.name in self.tables.private:
+                table.set("db", exp.to_identifier(schema))
         tree.select(exp.alias_(owner, UNIT, quoted=True), copy=False)
         met = [
             f"r.k{j} IS NOT DISTINCT FROM g.k{j}" if j in self.free else
@@ -163,32 +168,70 @@ class Contributions:
         return f"SELECT {shown} FROM ({tree.sql('duckdb')}) AS r JOIN {on}"
 
     def rows(self) -> Rows:
-        """Return the rows of all units that are in a group; whatever fails is missing. Sealed."""
+        """Return the rows of all units that are in a group. Sealed.
+
+        TRY does not catch all that can fail (no memory is left, say). A unit whose own rows fail,
+        with nobody else's beside them, has none; it takes nobody else's with it.
+        """
         try:
-            found = run(self.tables, self._written(), "fetchnumpy")
-        except MechanismError:  # no memory is left, say: nothing is told of it
-            found = dict.fromkeys(["u", "g", *self.numbers], np.zeros(0))
+            parts = [self._arrays(self._written())]
+        except MechanismError:
+            parts = self._apart(0, len(self.tables.units))
+        empty = [np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, len(self.numbers)))]
+        return Rows(*(np.concatenate(found) for found in zip(empty, *parts, strict=True)))
+
+    def _apart(self, low: int, high: int) -> list[Any]:
+        """Return the rows of units from `low` to below `high`, without units that fail alone."""
+        if high <= low:
+            return []
+        try:
+            self.tables.take(low, high)
+            return [self._arrays(self._written("part"))]
+        except MechanismError:
+            middle = (low + high + 1) // 2
+            halves = [] if middle == high else [(low, middle), (middle, high)]
+            return [part for half in halves for part in self._apart(*half)]
+
+    def _arrays(self, sql: str) -> list[Any]:
+        """Return the (n,) units and groups and (n, numbers) numbers of a query that is run."""
+        found = run(self.tables, sql, "fetchnumpy")
         units, groups = (np.asarray(found[name], np.int64) for name in ("u", "g"))
         values = [np.ma.filled(np.ma.asarray(found[n], np.float64), np.nan) for n in self.numbers]
         table = np.stack(values, axis=1) if values else np.zeros((len(units), 0))
-        return Rows(units, groups, np.where(np.isfinite(table), table, np.nan))
+        return [units, groups, np.where(np.isfinite(table), table, np.nan)]
 
 
 def _check(tree: Node) -> None:
     """Refuse every node that is not listed, and every part of one that its shape does not have."""
     for node in tree.walk():
-        fits = type(node) in _ROWWISE
+        fits = type(node) in _ROWWISE or _fitting(node)
         if type(node) in _SHAPES:
             shape = _SHAPES[type(node)].split()
             fits = all(name in shape for name, part in node.args.items() if part)
-        if isinstance(node, exp.Anonymous):
-            fits = node.name.lower() in _READ
         if isinstance(node, exp.Select | exp.Subquery) and node is not tree:
             fits &= isinstance(node.parent, exp.CTE | exp.From | exp.Join | exp.Subquery)
-        if isinstance(node, exp.Sum):  # of numbers whose sum has no order
-            fits = isinstance(node.this, exp.TryCast) and node.this.to.is_type("decimal")
         if isinstance(node, exp.Alias) and node.find(exp.AggFunc):
             outside = node.walk(prune=lambda part: isinstance(part, exp.AggFunc))
             fits = all(isinstance(part, (*_AROUND, exp.AggFunc)) for part in outside)
         if not fits:
             raise refuse("plain SELECTs, and functions of one row", repr(snippet(node)), _MOVE)
+
+
+def _fitting(node: Node) -> bool:
+    """Whether a node is one that may be run with certain arguments alone."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _READ
+    if isinstance(node, exp.Var):
+        return node.name.lower() in _UNITS.split()
+    if isinstance(node, exp.Substring):
+        return all(_small(node.args.get(name)) for name in ("start", "length"))
+    if isinstance(node, exp.Concat | exp.DPipe | exp.Replace):  # what makes text longer is cut off
+        return isinstance(node.parent, exp.Left) and _small(node.parent.expression)
+    if isinstance(node, exp.Sum):  # of numbers whose sum has no order
+        return isinstance(node.this, exp.TryCast) and bool(node.this.to.is_type("decimal"))
+    return False
+
+
+def _small(node: Node | None) -> bool:
+    """Whether a place in a text, or its length, is a plain number of a size that cannot fail."""
+    return node is None or (node.is_number and abs(float(node.to_py())) <= LONGEST)

@@ -61,8 +61,11 @@ def table(data: Any) -> nw.DataFrame[Any]:
     try:
         frame: Any = nw.from_native(native)
         found = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    except (TypeError, ValueError, nw.exceptions.NarwhalsError):
-        raise refuse("a table", type(data).__name__, _MOVE) from None
+    except Exception as error:  # a lazy one is computed here, and its errors may quote rows
+        kind = type(data).__name__
+        lazy = hasattr(data, "collect_schema") or kind == "DuckDBPyRelation"
+        got = f"a {type(error).__name__} in a {kind}" if lazy else kind
+        raise refuse("a table", got, _MOVE) from None
     names = list(found.columns)
     if len(set(names)) != len(names) or not names:
         raise refuse("at least one column, with unique names", names[:12], "Rename them.")
