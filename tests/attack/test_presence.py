@@ -20,6 +20,8 @@ def test_the_sandwich_holds(name):
     found = rpac.audit(release, games=4_000, confidence=SURE)
     assert not found.alarm
     assert found.promise == "person"
+    assert "do not publish them" in str(found)
+    assert "do not publish them" in found._repr_html_()
     assert found.success_claim == release.certificate.worst_unit_success == 0.7
     rows = {f.attack: f for f in found.findings}
     for who in ("worst unit", "average unit", "absent person at the limit"):

@@ -110,3 +110,9 @@ def test_refusals():
     with pytest.raises(rpac.InputError, match="Expected finite worlds to compare on; got draws"):
         rpac.compare(rpac.simulate(source, lambda x: x), [0.1])
     assert Comparison([]).rows == []
+
+
+def test_a_question_about_presence_is_passed_as_a_pair():
+    source = rpac.Presence([1.0, 2.0])
+    with pytest.raises(rpac.InputError, match="compare\\(\\(mechanism, source\\), budgets\\)"):
+        rpac.compare(rpac.statistics.count(), source)

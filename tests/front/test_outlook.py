@@ -142,3 +142,11 @@ def test_given_the_level_there_is_a_price_and_no_epsilon():
     assert (told.promise, told.epsilon, told.numbers) == ("person, given the level", None, [])
     assert told == outlook(len, source(0, way="leave-one-out", middle=0.0), HALF)
     assert told.nats == outlook(NAMED("count()"), source(), HALF).nats
+
+
+def test_the_noise_of_blocks_is_that_of_their_mean():
+    asked = source(60, way="blocks", blocks=10, middle=0.0, caps={"answer": (0, 8)})
+    (told,) = outlook(len, asked, HALF).numbers
+    made = rpac.privatize(len, asked, HALF)
+    low, high = made.noise_interval
+    assert (high - low) / 2 == pytest.approx(1.96 * told.noise, rel=0.3)

@@ -96,8 +96,8 @@ def test_instead_compares_all_alternatives_in_pairs():
     ],
 )
 def test_alternatives_are_checked(instead, message):
+    frame = FRAME.assign(z=0) if "z" in instead else FRAME
     with pytest.raises(InputError, match=message):
-        frame = FRAME.assign(z=0) if "z" in instead else FRAME
         leave_one_out.alternatives(Presence(frame, "id", instead=instead))
 
 

@@ -194,3 +194,31 @@ def test_leaving_one_out_answers_a_table_of_whoever(people):
     frame = pd.DataFrame({"id": range(people), "x": [5.0] * people})
     made = rpac.privatize(mean_of_x, left_out(frame), rpac.SuccessRate(0.6))
     assert np.isfinite(made.value)
+
+
+def test_where_an_entry_is_the_secret_the_certificate_speaks_of_entries():
+    source = rpac.Presence(TABLE, unit="id", instead={"pay": [0, 100]})
+    said = rpac.privatize(MEAN, source, CAREFUL).certificate
+    assert "entries of one person" in str(said)
+    assert "presence of one person" not in str(said)
+    assert said.statement.startswith("Promise: person, what a given person's entries are")
+    assert not any(text.startswith("your value") for text in said.not_covered)
+    plain = rpac.privatize(MEAN, SOURCE, CAREFUL).certificate
+    assert any(text.startswith("your value") for text in plain.not_covered)
+
+
+def test_what_a_function_looks_at_beside_its_rows_is_not_covered():
+    source = rpac.Presence(TABLE, unit="id", way="blocks", blocks=4, middle=0.0)
+    said = rpac.privatize(len, source, CAREFUL).certificate
+    assert any("the clock" in text for text in said.not_covered)
+    assert not any(
+        "the clock" in t for t in rpac.privatize(MEAN, SOURCE, CAREFUL).certificate.not_covered
+    )
+
+
+def test_sealed_parts_are_not_printed():
+    made = rpac.privatize(MEAN, SOURCE, CAREFUL)
+    for part in (made.sealed, made.sealed.rows):
+        assert "array" not in repr(part)
+        with pytest.raises(rpac.InputError, match="stay in this process"):
+            pickle.dumps(part)

@@ -46,6 +46,7 @@ USUAL = ("bayes", "membership", "lira", "precision", "failure")
 COLUMNS = (
     "attack", "measure", "before", "estimate", "low", "high", "nats", "claim", "alarm", "note",
 )  # fmt: skip
+OWNERS = "(sealed: figures of the people in these data, for their owner; do not publish them)"
 
 
 @final
@@ -173,10 +174,13 @@ class Audit:
 
     def __str__(self) -> str:
         skipped = [f"not run: {name} (needs {why})" for name, why in self.skipped.items()]
+        if self.promise == "person":
+            skipped.append(OWNERS)
         return "\n".join([self.verdict, columns(COLUMNS, self._body()), *skipped])
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.verdict}</b></p>{columns_html(COLUMNS, self._body())}"
+        rest = f"<p>{OWNERS}</p>" if self.promise == "person" else ""
+        return f"<p><b>{self.verdict}</b></p>{columns_html(COLUMNS, self._body())}{rest}"
 
 
 @overload

@@ -38,9 +38,15 @@ PERSON_ADVERSARY = (
 PERSON_NOT_COVERED = (
     "families, and groups of people who act together: the unit's id says who one person is",
     "what is true of everybody like you whether you are in the data or not",
+    "running time and memory",
+)
+VALUE_NOT_COVERED = (
     "your value, if it is known that you are in: telling it from another is at most twice the "
     "distance",
-    "running time and memory",
+)
+FUNCTION_NOT_COVERED = (
+    "a function that looks at more than the rows it is given: a file, the clock, the network, the "
+    "load of the machine",
 )
 GIVEN: Literal["given the level"] = "given the level"
 GIVEN_NOT_COVERED = (

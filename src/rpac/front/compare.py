@@ -115,6 +115,9 @@ def compare(
         draws: Judging draws of each certificate.
         seed: Study randomness of the utility.
     """
+    if isinstance(budgets, Presence):
+        move = "Pass them as a pair: rpac.compare((mechanism, source), budgets)."
+        raise refuse("budgets beside a question about presence", "rpac.Presence", move)
     if isinstance(outputs, tuple):
         return Comparison(along(*outputs, budgets))
     if not len(budgets) or not len(methods):

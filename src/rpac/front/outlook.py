@@ -24,7 +24,7 @@ from rpac.budget import SuccessRate, as_distance
 from rpac.front.presence import ask
 from rpac.person.contributions import Linear, Term
 from rpac.person.mechanism import _deviation, bound_of, scales_of
-from rpac.person.source import Presence
+from rpac.person.source import Asked, Presence
 from rpac.person.split import Split, split
 
 DELTA = 1e-5
@@ -115,7 +115,7 @@ def outlook(mechanism: Any, source: Presence, budget: Any) -> Outlook:
     needs = math.log(SPREAD) / shares.beta if question.levels else None
     return Outlook(
         distance, distance_to_nats(distance), success, distance_to_epsilon(distance, DELTA),
-        question.groups, _drawn(question, shares), _figures(question, shares, success), needs,
+        question.groups, _drawn(question, shares), _figures(asked, shares, success), needs,
         math.log(10.0) / shares.beta if question.levels else None, asked.notes,
     )  # fmt: skip
 
@@ -143,14 +143,15 @@ def _quantile_name(question: Linear, i: int) -> str:
     return f"{part.level:g} quantile of {question.columns[part.column].name}"
 
 
-def _figures(question: Linear, shares: Split, success: float) -> list[Figure]:
+def _figures(asked: Asked, shares: Split, success: float) -> list[Figure]:
+    question, times = asked.question, asked.times
     ones: dict[int | None, float] = dict.fromkeys(question.levels, 1.0)
     scales = scales_of(question, ones, shares.values).tolist()
     found = []
     for i, (term, scale) in enumerate(zip(question.terms, scales, strict=True)):
-        most = bound_of(question, term, ones) * question.moves
+        most = bound_of(question, term, ones) * question.moves * times
         known = (most * factor for factor in _known_bounds(question, i, shares.delta, success))
-        found.append(Figure(term.name, scale, _times(question, term), *known))
+        found.append(Figure(term.name, scale * times, _times(question, term), *known))
     for i, (part, c) in enumerate(zip(question.quantiles, shares.quantiles, strict=True)):
         noise = _deviation(part.level, len(part.grid), question.moves, c)
         found.append(Figure(_quantile_name(question, i), noise, "people in rank", None, None))

@@ -41,6 +41,7 @@ class Asked:
         way: "contributions", "blocks" or "leave-one-out".
         notes: What a reader should know of the answer; from public things alone.
         given: Draws at a distance, *given the level*, in place of contributions; None: these.
+        times: What sums are multiplied by in the answer: 1 over the number of blocks, say.
     """
 
     question: Linear
@@ -50,6 +51,7 @@ class Asked:
     way: str = "contributions"
     notes: tuple[str, ...] = ()
     given: Callable[[float], Drawn] | None = None
+    times: float = 1.0
 
     @property
     def promise(self) -> Literal["person", "person, given the level"]:

@@ -48,6 +48,16 @@ class InWords:
     epsilon: Any
 
     @property
+    def _of_entries(self) -> bool:
+        """Whether the secret is what a person's entries are, in place of whether they are there."""
+        return bool(self.promise == "person" and str(self.secret).startswith("what"))
+
+    @property
+    def protects(self) -> str:
+        """What the promise protects, in words."""
+        return str(self.secret) if self._of_entries else PROMISES[self.promise]
+
+    @property
     def statement(self) -> str:
         """The first line: promise, secret, prior, adversary, bound, and what is not covered."""
         how = (
@@ -55,7 +65,7 @@ class InWords:
         )
         figure = "bound" if self.charged else "planning figure, not of a released law"
         return (
-            f"Promise: {self.promise}, {PROMISES[self.promise]}. Secret: {self.secret}. "
+            f"Promise: {self.promise}, {self.protects}. Secret: {self.secret}. "
             f"Prior: {self.prior}. Adversary: {self.adversary}. "
             f"Bound: {self.bound:.6g} nats ({figure}, {how}). "
             f"Not covered: {'; '.join(self.not_covered)}."
@@ -99,7 +109,7 @@ class InWords:
         given = self.promise != "person"
         told = f"{at_most(distance)} (two bell curves that far apart are as hard to tell apart)"
         found = [
-            ("promise", f"{self.promise}: {PROMISES[self.promise]}"),
+            ("promise", f"{self.promise}: {self.protects}"),
             ("secret", self.secret),
             ("prior", self.prior),
             ("adversary", self.adversary),
@@ -112,7 +122,8 @@ class InWords:
         if not given:
             guess = at_most(100 * self.success_rate(0.5), 4)
             found += [
-                ("presence of one person", f"guessed right 50 % before, at most {guess} % after"),
+                ("entries of one person" if self._of_entries else "presence of one person",
+                 f"guessed right 50 % before, at most {guess} % after"),
                 ("differential privacy", f"mu = {at_most(distance)}; epsilon "
                  f"{at_most(self.epsilon(), 3)} at delta 0.00001"),
             ]  # fmt: skip

@@ -61,6 +61,7 @@ def by_blocks(mechanism: Callable[..., Any], source: Presence, n_jobs: int = 1) 
         numbers=lambda drawn: (count * ask.middle + drawn.sums[:, 0]) * times,
         form=form,
         way="blocks",
+        times=times,
         notes=_notes("sum" if extensive else "mean", count, floor_of(source), cap),
     )
 

@@ -22,10 +22,12 @@ from rpac.answers.presence import shown
 from rpac.answers.release import Release, unusual
 from rpac.budget import SuccessRate, as_distance
 from rpac.certificate.certificate import (
+    FUNCTION_NOT_COVERED,
     GIVEN,
     GIVEN_NOT_COVERED,
     PERSON_ADVERSARY,
     PERSON_NOT_COVERED,
+    VALUE_NOT_COVERED,
     Certificate,
 )
 from rpac.errors import Withheld
@@ -161,8 +163,15 @@ def _certificate(inquiry: Inquiry, asked: Asked, drawn: Drawn) -> Certificate:
         },
         outputs={"kind": asked.way, "groups": question.groups, "notes": list(asked.notes)},
         requested=asked_for, adversary=PERSON_ADVERSARY,
-        not_covered=PERSON_NOT_COVERED if whole else (*GIVEN_NOT_COVERED, *PERSON_NOT_COVERED),
+        not_covered=(*_not_covered(inquiry.source, asked), *PERSON_NOT_COVERED),
     )  # fmt: skip
+
+
+def _not_covered(source: Presence, asked: Asked) -> tuple[str, ...]:
+    """Return what a certificate does not cover, beside what none does."""
+    found: tuple[str, ...] = () if asked.given is None else GIVEN_NOT_COVERED
+    found += () if asked.way == "contributions" else FUNCTION_NOT_COVERED
+    return found + (() if source.instead else VALUE_NOT_COVERED)
 
 
 def _stored(asked: Asked, drawn: Drawn, made: Certificate) -> Json:

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rpac._base.types import Json
 from rpac.advantage import distance_to_success
-from rpac.certificate.certificate import PROMISES, Certificate
+from rpac.certificate.certificate import Certificate
 from rpac.pictures import svg
 from rpac.pictures.text import at_most
 from rpac.report import wording
@@ -69,7 +69,7 @@ def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -
         columns=list(body["answer"][0]) if body["answer"] else [],
         figures=figures(body, sealed),
         worst=worst,
-        promise=PROMISES[shown.promise],
+        promise=shown.protects,
         person=shown.promise != "sample",
         exposure=None if sealed is None else sealed.exposure,
         character=_character(shown),
