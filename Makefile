@@ -14,7 +14,7 @@ FOLDERS = $(subst $(space),$(comma),$(foreach room,$(TRUSTED),src/rpac/$(room)/*
 # Without PostgreSQL's programs its tests are skipped, and said to be.
 SKIPPED = $(if $(wildcard /usr/lib/postgresql/*/bin/initdb)$(shell command -v initdb),,--omit=src/rpac/ledger/postgres.py)
 
-.PHONY: demo test lint bench paper clean
+.PHONY: demo test lint bench neighbours paper clean
 
 demo: $(VENV)/.installed
 	sh examples/demo.sh $(abspath $(BIN)) demo
@@ -28,12 +28,21 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.installed .neighbours/.installed
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.sql
 	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/cli -k thousand
 	$(BIN)/python -m benchmarks.attack
-	for part in ledger release session faults; do $(BIN)/python -m benchmarks.$$part || exit 1; done
+	for part in presence twins ledger release session faults; do \
+	  $(BIN)/python -m benchmarks.$$part || exit 1; done
+	RPAC_NEIGHBOURS=$(abspath .neighbours/bin/python) $(BIN)/python -m benchmarks.black_boxes
+
+# diffprivlib reads trees of an older scikit-learn than the rest: a Python of its own for comparisons.
+neighbours: .neighbours/.installed
+.neighbours/.installed:
+	$(PYTHON) -m venv .neighbours
+	.neighbours/bin/pip install -q --disable-pip-version-check 'diffprivlib==0.6.6' 'scikit-learn<1.6'
+	touch $@
 
 # The paper's experiments, SR-PAC at every budget. DATA holds the datasets; see docs/experiments.md.
 DATA ?= data
@@ -46,4 +55,4 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .neighbours .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
