@@ -301,7 +301,7 @@ FAULTS = [
      f"{SABOTAGE}::test_three_hundred_proposals_of_equal_leakage_yield_none_below_it"),
     ("a budget exceeded by a certificate", "certificate/issue.py",
      "if not made.bound <= nats:", "if not made.bound <= 3 * nats:",
-     f"{SABOTAGE}::test_a_cheating_calibrator_cannot_make_privatize_release"),
+     "tests/certificate/test_issue.py::test_a_budget_is_held_against_the_bound_and_named_in_the_refusal"),
     ("the session's posterior stays the prior", "release/conversation.py",
      "        self._log_posterior, self._charges, self._questions = unpacked(state)\n        self._spent += nano",
      "        _, self._charges, self._questions = unpacked(state)\n        self._spent += nano", SURE),

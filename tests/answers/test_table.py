@@ -132,6 +132,7 @@ def test_entries_of_any_types_have_an_order():
         True, Decimal("1.5"), 3, float("inf"),
     ]  # fmt: skip
     assert ordered.index({"a": 1}) < ordered.index({"a": None})
+    assert sorted([{"a": 10}, {"a": 9}], key=_sortable) == [{"a": 9}, {"a": 10}]
 
 
 def test_entries_that_no_record_holds_are_shown_as_text():
