@@ -222,9 +222,16 @@ def test_a_reader_that_infers_types_would_be_noticed(tmp_path):
     assert read == ["3", "3"]
 
 
-@pytest.mark.parametrize("body", ["", "a,a\n1,2\n", "\n"])
-def test_files_without_names_are_refused(tmp_path, body):
-    with pytest.raises(rpac.InputError, match="at least one column, with unique names"):
+@pytest.mark.parametrize(
+    ("body", "got"),
+    [
+        ("", r"none in '.*csv'. Write their names in its first line."),
+        ("a,a\n1,2\n", r"\['a', 'a'\]. Rename them."),
+        ("\n", "none in"),
+    ],
+)
+def test_files_without_names_are_refused(tmp_path, body, got):
+    with pytest.raises(rpac.InputError, match=f"one column, with unique names; got {got}"):
         Entries(write(tmp_path, body))
 
 

@@ -29,6 +29,7 @@ from rpac.worlds import tables
 _LONGEST = (1 << 31) - 1
 _WHOLE = 2.0**63
 _CSV = (".csv", ".csv.gz")
+FIRST = "Write their names in its first line."
 
 
 def number(entry: Any) -> float:
@@ -75,8 +76,8 @@ class Entries:
     """A table of any kind, column by column.
 
     Args:
-        data: An array (rows first), a list, any data frame that narwhals knows, a DuckDB relation,
-            or the path of a CSV or Parquet file.
+        data: An array (rows first), a list (of dicts, say), any data frame that narwhals knows, a
+            DuckDB relation, or the path of a CSV or Parquet file.
 
     Attributes:
         columns: Names of its columns; those of an array are "0", "1", ...
@@ -111,6 +112,7 @@ class Entries:
 
     def of(self, name: str) -> Any:
         """Return the entries of a column."""
+        name = name if self._columns is None else str(name)  # an array's may be given as numbers
         if name not in self.columns:
             known = ", ".join(map(repr, self.columns))
             raise refuse(f"a column among {known}", repr(name), "Name one of them.")
@@ -144,7 +146,10 @@ class Entries:
 
 
 def _read_list(data: Any) -> dict[str, list[Any]]:
-    """Return the columns of a list of rows, as many as the first row has, each entry as it is."""
+    """Return the columns of a list of rows, those that the first row has, each entry as it is."""
+    if data and isinstance(data[0], Mapping):
+        named = [row if isinstance(row, Mapping) else {} for row in data]
+        return {str(name): [row.get(name) for row in named] for name in data[0]}
     many = (list, tuple, np.ndarray)
     rows = [
         [*row] if isinstance(row, many) and int(getattr(row, "ndim", 1)) else [row] for row in data
@@ -163,7 +168,8 @@ def _read_csv(file: Path) -> dict[str, list[str | None]]:
         rows = csv.reader(lines)
         names = [name.strip() for name in next(rows, [])]
         if not names or len(set(names)) != len(names):
-            raise refuse("at least one column, with unique names", names[:12], "Rename them.")
+            got, move = (names[:12], "Rename them.") if names else (f"none in {file.name!r}", FIRST)
+            raise refuse("at least one column, with unique names", got, move)
         width = len(names)
         full = [(row + [""] * width)[:width] for row in rows if row]
     return {name: [row[j] or None for row in full] for j, name in enumerate(names)}
