@@ -40,9 +40,18 @@ def test_budgets_that_are_not_numbers(unit, bad):
         unit(bad)
 
 
-@pytest.mark.parametrize(("rate", "prior"), [(0.5, 0.5), (0.4, 0.5), (1.0, 0.5), (0.6, 0.0)])
-def test_success_rates_outside_their_range(rate, prior):
-    with pytest.raises(rpac.InputError, match=r"Expected `(rate|prior)` between .*; got .*inside"):
+@pytest.mark.parametrize(
+    ("rate", "prior", "message"),
+    [
+        (0.5, 0.5, "a success `rate` above 0.5 and below 1; got 0.5. Such as 0.55: 0.5 is a blind"),
+        (0.4, 0.5, "above 0.5 and below 1; got 0.4. Such as"),
+        (1.0, 0.5, "above 0.5 and below 1; got 1.0. Such as"),
+        (55, 0.5, "above 0.5 and below 1; got 55. 55 % is 0.55."),
+        (0.6, 0.0, "`prior` between 0.0 and 1.0; got 0.0"),
+    ],
+)
+def test_success_rates_outside_their_range(rate, prior, message):
+    with pytest.raises(rpac.InputError, match=message):
         rpac.SuccessRate(rate, prior)
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import rpac
-from rpac.schema import Column, Declared, declared, rows_cap
+from rpac.schema import Column, Declared, by_column, declared, rows_cap
 
 
 def test_sums_are_counted_from_zero_and_averages_from_a_middle():
@@ -57,6 +57,15 @@ def test_what_is_wrong_in_a_schema_is_refused():
         declared({"age": 3}, {}, {})
     with pytest.raises(rpac.InputError, match="fields floor, low, high"):
         declared({}, {}, {"age": {"flour": 1}})
+
+
+def test_declarations_are_by_column():
+    assert by_column(None, "caps") == {}
+    assert by_column({"age": (0, 1)}, "caps") == {"age": (0, 1)}
+    with pytest.raises(rpac.InputError, match=r"`caps` by column; got \[0, 100\]. Such as caps="):
+        by_column([0, 100], "caps")
+    with pytest.raises(rpac.InputError, match="`schema` by column; got 'age'"):
+        declared({}, {}, "age")
 
 
 def test_rows_of_one_person():

@@ -54,6 +54,17 @@ class Bits:
         return float(self.value) * math.log(2.0)
 
 
+def rate_hint(rate: float) -> str:
+    """Return what to do about a success rate that is none.
+
+    >>> rate_hint(55), rate_hint(0.5)
+    ('55 % is 0.55.', 'Such as 0.55: 0.5 is a blind guess.')
+    """
+    if 50 < rate < 100:
+        return f"{rate:g} % is {rate / 100:g}."
+    return "Such as 0.55: 0.5 is a blind guess."
+
+
 @final
 @dataclass(frozen=True)
 class SuccessRate:
@@ -68,7 +79,9 @@ class SuccessRate:
 
     def __post_init__(self) -> None:
         in_range(self.prior, "prior", 0.0, 1.0)
-        in_range(self.rate, "rate", self.prior, 1.0)
+        if not self.prior < number(self.rate, "rate") < 1:
+            expected = f"a success `rate` above {self.prior:g} and below 1"
+            raise refuse(expected, repr(self.rate), rate_hint(self.rate))
 
     def nats(self, entropy: float | None = None) -> float:
         """Return the least leakage in nats that allows this success."""

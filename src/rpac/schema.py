@@ -101,6 +101,14 @@ class Declared:
         return Column(name, self.floor, middle, cap, self.step)
 
 
+def by_column(given: Any, name: str) -> dict[str, Any]:
+    """Return declarations by column, as they were given; whatever names no column is refused."""
+    if given is not None and not isinstance(given, Mapping):
+        move = 'Such as caps={"age": (0, 120)}, or schema={"age": {"floor": 1}}.'
+        raise refuse(f"`{name}` by column", repr(given)[:80], move)
+    return dict(given or {})
+
+
 def rows_cap(given: Any) -> float | None:
     """Return how many rows one person has at most, as it was declared; None if it was not."""
     if given is None:
@@ -118,7 +126,7 @@ def declared(
     try:
         found: dict[str, dict[str, Any]] = {
             name: {**(vars(given) if isinstance(given, Declared) else given)}
-            for name, given in schema.items()
+            for name, given in by_column(schema, "schema").items()
         }
         for name, pair in caps.items():
             if np.ndim(pair) != 1 or len(pair) != 2:

@@ -27,3 +27,15 @@ def test_ends_are_wider_where_fewer_people_are():
     statistic = rpac.statistics.group_by("g", rpac.statistics.mean("x"), ["a", "b"])
     low, high = rpac.privatize(statistic, source, 1.0).noise_interval
     assert high["b"] - low["b"] > 10 * (high["a"] - low["a"]) > 0
+
+
+def test_quantiles_have_no_ends_beside_sums_that_do():
+    db = rpac.Database({"t": TABLE}, unit="rows", caps={"x": (0, 60)})
+    made = rpac.privatize(db.query("SELECT median(x) AS m, sum(x) AS s FROM t"), db.presence, 1.0)
+    low, high = made.noise_interval
+    assert low["m"].isna().all()
+    assert high["m"].isna().all()
+    assert low["s"][0] < made.value["s"][0] < high["s"][0]
+    (note,) = made.certificate.outputs["notes"]
+    assert note.startswith("A quantile of x is a point of a public grid, 0.0147 apart, between its")
+    assert f"note  {note}" in str(made)

@@ -8,7 +8,7 @@ import pytest
 
 import rpac
 from rpac.advantage import distance_to_success
-from rpac.attack.published import CERTIFIED, DEFECT, FACT, GIVEN, outsider
+from rpac.attack.published import CERTIFIED, DECLARED, DEFECT, FACT, GIVEN, outsider
 from rpac.report import record as records
 from rpac.report.record import answer_rows
 
@@ -172,8 +172,10 @@ def test_a_record_about_presence_has_no_public_pool():
     }
     assert told(found, "origin")[0].tells == "sums lie on a public grid around 0"
     assert told(found, "intervals") == []
-    assert found.verdict.endswith("Names must have been declared, which cannot be seen here")
-    assert "pool" not in str(found).replace(FACT, "")
+    said = "No defect: all of it is certified; names must have been declared, which cannot be seen"
+    assert found.verdict == f"{said} here"
+    assert [row.heading for row in told(found, "names")] == [DECLARED]
+    assert "pool" not in str(found)
 
 
 @pytest.mark.parametrize("promise", ["person", {"name": "person", "success": 0.55}])

@@ -1,10 +1,11 @@
 """The ledger's words on presence: epsilon at a delta, and the export."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from rpac.cli.books import told
+from rpac.cli.books import left, told
 from rpac.cli.options import Accounting
 from rpac.ledger.ledger import Ledger
 from tests.cli.conftest import call
@@ -60,3 +61,21 @@ def test_a_ledger_without_such_answers_says_nothing_of_them(tmp_path):
     assert told(ledger, Accounting(str(tmp_path / "l.db"))) == ("", {"presence": []})
     ledger.close()
     assert "presence" not in call("ledger", tmp_path / "l.db")[1]
+
+
+def test_a_plan_says_what_is_left_and_that_books_will_be_made(staff):
+    words = ("plan", staff / "staff.csv", "--statistic", "mean(pay)", "--unit", "id")
+    assert call(*words)[1].endswith("\nNo ledger: spending is not recorded; pass --ledger\n")
+    named = (*words, "--ledger", staff / "new.db")
+    new = "\nledger     new.db is not there yet: `rpac release` makes it"
+    assert call(*named)[1].endswith(f"{new}; it needs --cap NATS\n")
+    left_ = "left       1 nats now, at least 0.992105 after"
+    assert call(*named, "--cap", "1")[1].endswith(f"{new}\n{left_}\n")
+    assert not (staff / "new.db").exists()
+    opened = SimpleNamespace(ledger=object(), books="l.db")
+    fits = "does not fit: 0.1 nats are left. Ask for less with --budget."
+    assert left(opened, (0.1, -0.1)) == ["", fits]
+
+
+def test_books_that_round_up_print_no_further_digit(books):
+    assert "guessed right at most 57.06 %" in call("ledger", books)[1]  # of two at 55 %

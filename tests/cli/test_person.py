@@ -152,7 +152,7 @@ def test_a_comparison_along_budgets(staff):
     assert (code, out.count("level of pay")) == (0, 4)
     assert out.startswith("promise    person: ")
     assert "\nsample     --protect sample" in out
-    assert re.search(r"^ +0\.52 +0\.1003 ", out, re.M)
+    assert re.search(r"^ +0\.52 +0\.1004 ", out, re.M)
     rows = json.loads(call(*words, "--budgets", "0.6,0.02", "--json")[1])
     assert [row["success"] for row in rows] == [0.6, pytest.approx(0.57926, abs=1e-5)]
     assert rows[1]["nats"] == pytest.approx(0.02)  # above 1 or below 0.5: nats
@@ -174,7 +174,7 @@ def test_from_plan_to_verified_report(staff, tmp_path):
              "--ledger", books, "--cap", "0.1", "--out", record, "--report", page, "--key", "k")  # fmt: skip  # noqa: E501
     code, out, err = call(*words)
     assert (code, err) == (0, "")
-    assert "\n[ ] holds the answer without its noise (95 %; noise only)\n" in out
+    assert "\n[ ] holds the answer without its noise (95 %; noise only: what one person adds" in out
     assert "(  " not in out.split("\n\n")[0]
     assert wording.on_a_person(0.55) in out
     assert re.search(r"^ +booked  entry 1 of ledger [0-9a-f]{8}$", out, re.M)
@@ -219,6 +219,41 @@ def test_from_plan_to_verified_report(staff, tmp_path):
     assert call("verify", record)[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--statistic", "mean(pay)"), "people add more than the level, and were cut down to it"),
+        (("--statistic", "mean(pay)", "--caps", "rows=1", "--caps", "pay=0:1", "--middle", "pay=0"),
+         "people add more than the caps, and were cut down to them"),
+        (("--statistic", "count()", "--caps", "rows=1"), None),
+    ],
+)  # fmt: skip
+def test_the_sealed_report_says_whom_it_is_about(asked, said, staff, tmp_path):
+    page = tmp_path / "s.html"
+    words = ("release", staff / "staff.csv", "--unit", "id", *asked, "--sealed-report", page)
+    assert call(*words)[0] == 0
+    text = " ".join(page.read_text().split())
+    assert (
+        "It shows everybody's own figure as a histogram, and says what was charged"
+        in text.replace("&#39;", "'")
+    )
+    assert "12 of them in the groups of this question (the table may have more)" in text
+    assert "for the 12 people in the groups of this question;" in text
+    assert ("cut down to" in text) == (said is not None)
+    assert said is None or said in text
+
+
+def test_a_wide_answer_is_stacked_on_a_phone(staff, tmp_path):
+    page = tmp_path / "r.html"
+    sql = "SELECT dept, avg(pay) AS p, count(*) AS n, sum(pay) AS s FROM staff GROUP BY dept"
+    words = ("release", staff / "staff.csv", "--unit", "id", "--keys", "dept=a,b", "--sql", sql)
+    assert call(*words, "--report", page)[0] == 0
+    text = page.read_text()
+    assert '<table class="stack">' in text
+    assert '<td class="text" data-label="dept">a</td>' in text
+    assert '<span class="soft">without its noise: ' in text
+
+
 def test_json_of_a_release_is_its_record(staff, tmp_path):
     words = ("release", staff / "staff.csv", "--unit", "id", "--statistic", "mean(pay)", "--json")
     code, out, err = call(*words, "--out", tmp_path / "r.json")
@@ -231,6 +266,11 @@ def test_a_quantile_has_no_interval(staff, tmp_path):
     words = ("release", staff / "staff.csv", "--unit", "id", "--statistic", "median(pay)")
     code, out, _ = call(*words, "--out", tmp_path / "r.json", "--report", tmp_path / "r.html")
     assert (code, "[ ] holds" in out) == (0, False)
+    note = (
+        "A quantile of pay is a point of a public grid, about 1 % apart. Its noise is in its rank"
+    )
+    assert f"\nnote: {note}" in out
+    assert f'<p class="soft">{note}' in (tmp_path / "r.html").read_text()
     (row,) = json.loads((tmp_path / "r.json").read_text())["answer"]
     assert row["answer"]["noise"] is None
     assert call("audit", tmp_path / "r.json")[0] == 0

@@ -40,10 +40,11 @@ def test_files_that_have_no_names(staff):
     with refused("Expected rows in 'bad.parquet'; got a ") as said:
         columns_of(staff / "bad.parquet")
     assert "4711" not in str(said.value)
-    for text in ("", "a,a\n"):
+    named = "none in 'staff.csv'. Write their names in its first line."
+    for text, got in (("", named), ("a,a\n", "['a', 'a']. Rename them.")):
         (staff / "staff.csv").write_text(text)
         for rows in (False, True):
-            with refused("Expected at least one column, with unique names; got ["):
+            with refused(f"Expected at least one column, with unique names; got {got}"):
                 asked(project(staff), "statistic", "count()", rows=rows)
 
 

@@ -37,7 +37,10 @@ REFUSED = {
     "verify": (("verify", "gone.json"), 1, "Expected a file that exists"),
     "no such record": (("report", "gone.json"), 1, "Expected a file that exists; got 'gone.json'"),
     "no record": (("report", "staff.csv"), 1, "Expected a record of schema"),
-    "not a certificate": (("verify", "staff.csv"), 1, "Expected an unaltered certificate"),
+    "not a certificate": (("verify", "bare.json"), 1, "Expected an unaltered certificate"),
+    "nothing of ours": (
+        ("verify", "staff.csv"), 1,
+        "Expected a record, a certificate or a ledger; got 'staff.csv'. Pass a file that"),
 }  # fmt: skip
 
 
@@ -45,6 +48,7 @@ REFUSED = {
 def test_refusals(name, staff, monkeypatch):
     words, code, message = REFUSED[name]
     monkeypatch.chdir(staff)
+    (staff / "bare.json").write_text("{}")
     found = call(*words)
     assert found[0] == code
     assert message in found[2]

@@ -1,5 +1,6 @@
 """From options to a question: what is merged, what is opened, what is refused and how."""
 
+import json
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from rpac.errors import InputError
 from rpac.front.methods import METHODS
 from rpac.ledger.ledger import Ledger
 from rpac.worlds.run import simulate
+from tests.cli.conftest import call
 
 
 def asked(folder, opens="none", **given):
@@ -155,3 +157,34 @@ def test_caps_are_those_on_record(staff):
         asked(staff, "old", ledger=where, cap=0.5 + 2e-9)
     with refused("got 2. `rpac ledger l.db --cap 2` changes it, on the record."):
         asked(staff, "old", ledger=where, cap=2.0)
+
+
+@pytest.mark.parametrize("promise", ["person", "sample"])
+def test_success_is_refused_by_the_name_it_was_typed_under(promise, staff):
+    words = ("plan", staff / "staff.csv", "--statistic", "mean(pay)", "--unit", "id",
+             "--protect", promise, "--success")  # fmt: skip
+    expected = "Expected --success above 0.5 and below 1; got"
+    for given, move in (("0.5", "Such as 0.55: 0.5 is a blind guess."), ("55", "55 % is 0.55.")):
+        assert call(*words, given)[2] == f"{expected} {given}. {move}\n"
+
+
+@pytest.mark.parametrize("promise", ["person", "sample"])
+def test_groups_of_a_statistic_may_be_declared(promise, staff):
+    words = ("release", staff / "staff.csv", "--unit", "id", "--protect", promise, "--json")
+    words += () if promise == "person" else ("--worlds", "8", "--method", "auto-pac")
+    grouped = (*words, "--statistic", "group_by(dept, mean(pay))")
+    for keys in (("a", "b"), ("b",)):
+        body = json.loads(call(*grouped, "--keys", f"dept={','.join(keys)}")[1])
+        assert [row[""] for row in body["answer"]] == [*keys, "other"]
+    bare = [word for word in grouped if word != "--json"]
+    assert "Expected keys of 'dept'; got none. List the public groups" in call(*bare)[2]
+    beside = call(*words, "--statistic", "mean(pay)", "--keys", "dept=a")
+    assert beside[0] == 0
+
+
+def test_groups_are_declared_once(staff):
+    words = ("plan", staff / "staff.csv", "--unit", "id", "--statistic", "mean(pay)", "--keys")
+    said = "Expected groups of dept that differ; got '1' twice. List it once."
+    assert said in call(*words, "dept=1,2,01")[2]
+    said = "Expected each column once in --keys; got 'dept' twice. Such as dept=a,b,c."
+    assert said in call(*words, "dept=a", "--keys", "dept=b")[2]

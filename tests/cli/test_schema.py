@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rpac.cli.project import Project
-from rpac.cli.schema import FIELDS, caps, middles, pair, read_schema
+from rpac.cli.schema import FIELDS, caps, keys, listed_once, middles, pair, read_schema
 from rpac.errors import InputError
 from rpac.schema import Declared, declared
 
@@ -103,3 +103,12 @@ def test_a_middle_is_a_number_or_the_form_of_an_answer():
         middles(["pay=1,2"])
     with refused("Expected a number for --middle; got ''. Such as 40."):
         middles(["answer=1,"])
+
+
+def test_groups_are_listed_once():
+    assert keys(["a=1,2", "b=x"]) == {"a": ["1", "2"], "b": ["x"]}
+    listed_once({"a": ["1", "2", None]})
+    with refused("Expected groups of a that differ; got '1' twice. List it once."):
+        listed_once({"a": [1, "1.0"]})
+    with refused("Expected each column once in --keys; got 'a' twice. Such as a=a,b,c."):
+        keys(["a=1", "a=2"])

@@ -158,7 +158,7 @@ def test_arrays_and_lists_of_any_shape():
     assert Entries(np.zeros((0, 3))).columns == ["0", "1", "2"]
     assert Entries(np.zeros((2, 2, 2))).columns == ["0", "1", "2", "3"]
     assert Entries(np.array(5)).size == 1
-    assert Entries(np.zeros((4, 0))).size == 0
+    assert Entries(np.zeros((4, 0))).size == 4
     assert Entries([]).size == 0
     assert Entries(range(3)).numbers("0").tolist() == [0, 1, 2]
     ragged = Entries([(1, 2), [3], np.array([4, 5, 6]), 7])
@@ -222,9 +222,16 @@ def test_a_reader_that_infers_types_would_be_noticed(tmp_path):
     assert read == ["3", "3"]
 
 
-@pytest.mark.parametrize("body", ["", "a,a\n1,2\n", "\n"])
-def test_files_without_names_are_refused(tmp_path, body):
-    with pytest.raises(rpac.InputError, match="at least one column, with unique names"):
+@pytest.mark.parametrize(
+    ("body", "got"),
+    [
+        ("", r"none in '.*csv'. Write their names in its first line."),
+        ("a,a\n1,2\n", r"\['a', 'a'\]. Rename them."),
+        ("\n", "none in"),
+    ],
+)
+def test_files_without_names_are_refused(tmp_path, body, got):
+    with pytest.raises(rpac.InputError, match=f"one column, with unique names; got {got}"):
         Entries(write(tmp_path, body))
 
 
@@ -324,8 +331,16 @@ def test_lists_of_rows_have_no_width_of_their_own():
         entries = Entries(rows)
         assert len(entries.numbers("1")) == len(entries.texts("7")) == len(rows)
     assert Entries([[9.0], [1.0, 2.0]]).numbers("1").tolist()[1:] == [2.0]
-    with pytest.raises(rpac.InputError, match=r"a column among '0', '1', ...; got 'x'"):
-        Entries([[1.0]]).check("x")
+    assert Entries([[1.0]]).texts("x") == [None]  # nobody's row decides which names there are
+
+
+def test_lists_of_named_rows():
+    rows = [{"a": 1}, {"b": "2", "a": None}, [7], 5]
+    assert Entries(rows).columns == ["0", "a", "b"]
+    assert Entries(rows).texts("a") == ["1", None, None, None]
+    assert Entries(rows).numbers("b").tolist()[1] == 2.0
+    assert Entries(rows).texts(0) == [None, None, "7", "5"]
+    assert Entries([{}]).columns == ["0"]
 
 
 def test_what_an_array_masks_is_missing():

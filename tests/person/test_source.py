@@ -19,6 +19,15 @@ def test_units_and_owners():
     assert Presence([[7, 1], [7, 2]], unit=0).owners().tolist() == [0, 0]
 
 
+def test_a_list_of_dicts_has_columns_by_key():
+    rows = [{"who": "a", "pay": 1.0}, {"who": "b"}, 7, {"pay": 3, "who": "a", "odd": 1}]
+    made = Presence(rows, "who")
+    assert made.entries.columns == ["0", "odd", "pay", "who"]
+    assert made.owners().tolist() == [0, 1, -1, 0]
+    assert made.entries.texts("pay") == ["1", None, None, "3"]
+    assert Presence(rows).unit == "rows"  # whether its rows have names is for them to say
+
+
 def test_rows_of_one_unit():
     assert Presence(FRAME, "rows").rows_cap == 1.0
     assert Presence(FRAME, "id").rows_cap is None
@@ -63,6 +72,8 @@ def test_a_database_is_asked_in_sql():
         ("id", {"blocks": 1}, "a whole `blocks` of at least 2; got 1"),
         ("id", {"size": 0}, "a whole `size` of at least 1; got 0"),
         ("id", {"schema": {"pay": 3}}, "fields floor"),
+        ("id", {"schema": 3}, "`schema` by column; got 3"),
+        ("id", {"caps": [0, 100]}, r"`caps` by column; got \[0, 100\]. Such as caps="),
     ],
 )
 def test_refusals_depend_on_what_is_declared(unit, options, message):
@@ -75,3 +86,8 @@ def test_refusals_depend_on_what_is_declared(unit, options, message):
 def test_nothing_is_drawn():
     with pytest.raises(rpac.InputError, match=r"a source that draws a world; got rpac.Presence"):
         Presence(FRAME, "id").worlds(0)
+
+
+def test_a_column_called_rows_is_not_mistaken():
+    with pytest.raises(rpac.InputError, match="without a column of that name; got a column 'rows'"):
+        Presence(pd.DataFrame({"rows": [1]}), "rows")

@@ -204,3 +204,16 @@ def test_one_value_without_any_spread_is_drawn():
     root = read(svg.intervals([{"x": cell(3.0, [3.0, 3.0])}], "x"))
     assert inside(root)
     assert float(marks(root, "circle")[0].get("cx")) == 30
+
+
+def test_counts_are_bars_that_begin_at_zero():
+    rows = [{"k": "a", "n": cell(90, [80, 100])}, {"k": "b", "n": cell(-4, [-10, 2])}]
+    root = read(svg.intervals(rows, "n", from_zero=True))
+    first, second = marks(root, "rect", "band")
+    zero = 30 + 580 * 10 / 110
+    assert float(first.get("x")) == pytest.approx(zero, abs=0.06)
+    assert float(first.get("width")) == pytest.approx(580 * 90 / 110, abs=0.06)
+    assert float(second.get("x")) + float(second.get("width")) == pytest.approx(zero, abs=0.11)
+    above = read(svg.intervals([{"n": cell(90, [80, 100])}], "n", from_zero=True))
+    (bar,) = marks(above, "rect", "band")
+    assert float(bar.get("x")) == pytest.approx(30)

@@ -1,11 +1,14 @@
 """What an entry is read as: by the text around it, and by declarations."""
 
+import re
+
 import pytest
 import sqlglot
 from sqlglot import exp
 
 import rpac
-from rpac.questions.kinds import Reader, is_truth, kind_of, rewrite
+from rpac.questions.kinds import _RULES, Reader, is_truth, kind_of, rewrite, snippet
+from tests.conftest import ROOT
 
 KINDS = {
     ("t", "x"): None, ("t", "y"): None, ("t", "num"): "number", ("t", "word"): "text",
@@ -71,8 +74,9 @@ def test_a_kind_is_wanted_from_outside_too():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("random()", "one row's entries, from the list"),
-        ("t.x + (SELECT 1)", "one row's entries"),
+        ("random()", "one row's entries, from the list in docs/sql.md; got 'RANDOM"),
+        ("t.x + (SELECT 1)", r"sub-queries in FROM or WITH alone; got '\(SELECT 1\)'. Join it in"),
+        ("o.y + 1", "sub-queries that stand by themselves, .*; got 'o.y' of the query around it"),
         ("foo(t.x)", "one row's entries"),
         ("p.odd + 1", "columns of numbers, text, dates or truths; got 'p.odd'"),
         ("round(t.x, t.y)", "a plain number as decimals"),
@@ -165,3 +169,36 @@ def test_every_rule_is_of_a_node_that_is_listed_as_safe_to_run():
 
     certain = {exp.IntDiv, exp.Concat, exp.DPipe, exp.Replace, exp.Substring}
     assert set(_RULES) - certain <= _ROWWISE
+
+
+def test_messages_show_what_the_author_wrote():
+    made = READER.read(node("t.x + 1 > upper(t.num)"))
+    assert "__NUMBER" in made.sql("duckdb")
+    assert snippet(made) == "t.x + 1 > UPPER(t.num)"
+    tree = sqlglot.parse_one(
+        "SELECT s.m AS a0 FROM (SELECT TRY_CAST(SUM(TRY_CAST(__number(t.x) AS DECIMAL)) AS DOUBLE) "
+        "/ TRY_CAST(COUNT(TRY_CAST(__number(t.x) AS DECIMAL)) AS DOUBLE) AS m FROM t AS t) AS s",
+        dialect="duckdb",
+    )
+    assert snippet(tree) == "SELECT s.m FROM (SELECT AVG(t.x) AS m FROM t) AS s"
+    assert snippet(node("t.x / 2 + sum(t.x) / count(t.y)")) == "t.x / 2 + SUM(t.x) / COUNT(t.y)"
+    assert snippet(node("upper('" + "a" * 90 + "')")).endswith("a...")
+
+
+def test_the_docs_list_functions_that_are_read():
+    """Each name in docs/sql.md has a rule, and each function with a rule is listed there."""
+    text = (ROOT / "docs" / "sql.md").read_text()
+    part = text[
+        text.index("**Functions and operators of one row**") : text.index("Entries of priv")
+    ]
+    names = {name for name in re.findall(r"`(\w+)`", part)} - {"LIKE", "ILIKE"}
+    calls = {"substring": "(t.x, 1)", "replace": "(t.x, 'a', 'b')", "extract": "(year FROM t.x)",
+             "datediff": "('day', t.x, t.y)", "date_trunc": "('year', t.x)"}  # fmt: skip
+    two = {"concat", "starts_with", "contains", "pow", "coalesce", "nullif", "greatest", "least"}
+    seen = set()
+    for name in names:
+        made = node(name + calls.get(name, "(t.x, t.y)" if name in two else "(t.x)"))
+        READER.read(made)
+        seen.add(type(made))
+    spelled = (exp.Binary, exp.Unary, exp.Paren, exp.Between, exp.In)
+    assert {rule for rule in _RULES if not issubclass(rule, spelled)} == seen - {exp.Pow}

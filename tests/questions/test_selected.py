@@ -64,6 +64,10 @@ def test_words_are_the_author_s():
         ("SELECT count(*) AS n, sum(t.x) AS n FROM t", "unique names"),
         ("SELECT t.dept FROM t GROUP BY t.dept", "at least one aggregate"),
         ("SELECT count(DISTINCT t.x) AS n FROM t", "the unit's id"),
+        (
+            "SELECT count(*) AS n FROM t GROUP BY CUBE (t.x)",
+            r"plain keys in GROUP BY; got 'GROUP BY",
+        ),
         ("SELECT count(DISTINCT t.id + 1) AS n FROM t", "the unit's id"),
         ("SELECT count(DISTINCT (t.id, t.x)) AS n FROM t", "the unit's id"),
     ],

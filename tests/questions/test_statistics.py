@@ -173,14 +173,59 @@ def test_texts_are_parsed_and_never_run():
 
 @pytest.mark.parametrize(
     "text",
-    ["mode(x)", "mean(x", "__import__('os')", "mean(x).real", "mean", "3", "", "mean(column=x)",
-     "mean(x) + 1", "mean(*x)", "(lambda: 1)()", "mean(x, y, z)", "group_by(g)", "(" * 5_000],
+    ["mode(x)", "__import__('os')", "3", "", "(lambda: 1)()", "(" * 5_000],
 )  # fmt: skip
 def test_what_is_no_statistic_is_refused_with_the_text_and_what_is_known(text):
     with pytest.raises(rpac.InputError, match="a statistic such as mean") as caught:
         parse(text)
     assert repr(text[:80]) in str(caught.value)
     assert "Known: correlation, count, covariance, group_by" in str(caught.value)
+
+
+QUOTE = "Quote what is no plain word, such as 'HS-grad' or '11th'."
+WRITTEN = {
+    "group_by(g, mean(x), a, 11th)": f"group_by(x, mean(y), 'a', 'b') of columns x, y; {QUOTE}",
+    "group_by(g, mean(x), HS-grad)": f"group_by(x, mean(y), 'a', 'b') of columns x, y; {QUOTE}",
+    "mean(total pay)": f"mean(x) of columns x, y; {QUOTE}",
+    "mean(age": "mean(x) of columns x, y; Its parentheses do not match.",
+    "mean()": "mean(x) of columns x, y; Write it like that.",
+    "mean": "mean(x) of columns x, y; Write it like that.",
+    "mean(x, y, z)": "mean(x) of columns x, y; Write it like that.",
+    "mean(column=x)": f"mean(x) of columns x, y; {QUOTE}",
+    "mean(x) + 1": f"mean(x) of columns x, y; {QUOTE}",
+    "mean(x).real": f"mean(x) of columns x, y; {QUOTE}",
+    "mean(*x)": f"mean(x) of columns x, y; {QUOTE}",
+    "count(income, '>50K')": "count() or count(x) of columns x, y; To count by entry: "
+    "group_by(x, count(), 'a', 'b').",
+    "group_by(g)": "group_by(x, mean(y), 'a', 'b') of columns x, y; Write it like that.",
+    "histogram()": "histogram(x, 0, 10, 20) of columns x, y; Write it like that.",
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_a_statistic_that_was_named_is_refused_by_how_it_is_written(text):
+    expected, move = WRITTEN[text].split("; ", 1)
+    with pytest.raises(rpac.InputError) as caught:
+        parse(text)
+    assert str(caught.value) == f"Expected {expected}; got {text!r}. {move}"
+
+
+def test_groups_that_are_declared_need_not_be_listed():
+    found = parse("group_by(dept, mean(pay))", {"dept": ["ops", "r & d"]})
+    assert found.labels == ("ops", "r & d", "other")
+    assert parse("group_by(dept, mean(pay), lab)", {"dept": ["ops"]}).labels == ("lab", "other")
+    with pytest.raises(rpac.InputError, match=r"keys of 'dept'; got none. List .*--keys dept=a,b"):
+        parse("group_by(dept, mean(pay))", {"job": ["ops"]})
+
+
+def test_columns_of_an_array_are_numbered():
+    rows = np.arange(20.0).reshape(10, 2)
+    caps = {"0": (0, 20), "1": (0, 20)}
+    people = rpac.Presence(rows, caps=caps)
+    for one in (statistics.mean(0), parse("mean(1)"), statistics.correlation(0, "1")):
+        assert np.isfinite(rpac.privatize(one, people, rpac.SuccessRate(0.9)).value)
+    with pytest.raises(rpac.InputError, match="a column among '0', '1'; got 2"):
+        rpac.privatize(statistics.mean(2), people, rpac.SuccessRate(0.9))
 
 
 def test_a_statistic_of_ones_own():
@@ -201,6 +246,19 @@ BY_PERSON = rpac.Subsets(TABLE, unit="rows", worlds=8)
         (lambda: statistics.mean("x", empty=math.nan), "a finite number for `empty`; got nan"),
         (lambda: statistics.histogram("x", [2, 1]), r"at least two rising `edges`; got \[2, 1\]"),
         (lambda: statistics.histogram("x", [2]), r"at least two rising `edges`; got \[2\]"),
+        (
+            lambda: parse("histogram(age)"),
+            r"rising `edges`; got \[\]. Such as histogram\(age, 0, 10, 20\): sorted, and public",
+        ),
+        (
+            lambda: statistics.group_by("g", statistics.mean("x")),
+            r"keys of 'g'; got none. List the public groups: keys=\['a', 'b'\] \(--keys g=a,b\)",
+        ),
+        (lambda: statistics.group_by("g", statistics.mean("x"), "ab"), "keys of 'g'; got 'ab'"),
+        (
+            lambda: statistics.group_by("g", "mean(x)", ["a"]),
+            "a statistic of each group; got 'mean",
+        ),
         (
             lambda: statistics.group_by("g", statistics.mean("x"), []),
             r"keys that differ, without 'other'; got \[\]",

@@ -138,7 +138,7 @@ def test_a_label_has_no_intervals_to_draw(made):
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(1234567, "1,234,567"), (1234567.8, "1.23457e+06"), (12345.678, "12,345.7"), (0.1, "0.1"),
+    [(1234567, "1,234,567"), (1234567.8, "1,234,570"), (12345.678, "12,345.7"), (0.1, "0.1"),
      (-2.5, "-2.5"), (None, ""), ("lab", "lab"), (True, "True")],
 )  # fmt: skip
 def test_numbers_are_for_people(value, shown):
@@ -168,3 +168,21 @@ def test_the_report_in_a_real_browser(made, tmp_path, dark):
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         back = "return getComputedStyle(document.body).backgroundColor"
         assert driver.execute_script(back) == "rgb(255, 255, 255)"
+
+
+def test_counts_are_bars_from_zero_and_their_ends_are_named():
+    counts = [{"": key, "answer": {"value": n, "noise": [n - 8, n + 8]}} for key, n in BARS.items()]
+    drawn = figures({"answer": counts}, None)["intervals"]
+    assert drawn.count('<rect class="band"') == 2
+    sampled = [{"": "a", "x": {"value": 3, "noise": [2, 4], "sampling": [1, 5]}}] * 2
+    for rows in (counts[:1], sampled, [{"": "a", "x": {"value": 3.5, "noise": [3, 4]}}] * 2):
+        assert "<rect" not in figures({"answer": rows}, None)["intervals"]
+
+
+def test_large_numbers_are_written_out():
+    assert number(13663341.5) == "13,663,300"
+    assert number(-1e6) == "-1,000,000"
+    assert number(1e15) == "1e+15"
+
+
+BARS = {"a": 900, "b": -3}

@@ -51,7 +51,7 @@ REFUSED = {
         r"got Column 'wage' could not be resolved.* Columns: staff.id, .*codes.label\.",
     ),
     "ambiguous": ("SELECT avg(cost) FROM visit, codes WHERE code > 'a'", "a SELECT that parses"),
-    "table": ("SELECT avg(wage) FROM payroll", "Expected tables among .*; got payroll"),
+    "table": ("SELECT avg(wage) FROM payroll", "tables among .*; got payroll. Name one of"),
     "a schema": (
         "SELECT avg(age) + (SELECT salary FROM pool.staff WHERE id = 17) FROM staff",
         "tables among .*, without a schema; got pool.staff",

@@ -33,14 +33,17 @@ def _interval(asked: Asked, drawn: Drawn, numbers: Floats) -> tuple[Any, Any] | 
     """Return ends that hold the answer without noise in 95 % of releases, about.
 
     Post-processing: the released sums with further noise of the same scales, many times. Noise
-    only: what clipping takes away from large contributions is not in it.
+    only: what clipping takes away from large contributions is not in it. Numbers that are made of
+    no sum, as quantiles are, have no ends: their noise is in the rank.
     """
     if not len(drawn.scales):
         return None
     rng = np.random.default_rng(0)
     noises = rng.normal(size=(_NOISES, *drawn.sums.shape)) * drawn.scales
-    moved = [asked.numbers(replace(drawn, sums=drawn.sums + noise)) for noise in noises]
-    half = 1.96 * np.ma.masked_invalid(np.stack(moved)).std(axis=0).filled(np.nan)
+    moved = np.stack([asked.numbers(replace(drawn, sums=drawn.sums + one)) for one in noises])
+    half = 1.96 * np.ma.masked_invalid(moved).std(axis=0).filled(np.nan)
+    if drawn.quantiles.size:
+        half = np.where((moved == numbers).all(axis=0), np.nan, half)
     ends = numbers - half, numbers + half
     if asked.form.whole:
         ends = np.floor(ends[0]), np.ceil(ends[1])

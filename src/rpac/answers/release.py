@@ -37,7 +37,8 @@ class Release:
         certificate: What it leaks at most.
         receipt: The entry in the books; None without a ledger.
         noise_interval: (low, high), each in the form of `value`: holds the answer on the drawn
-            world, without noise, in 95 % of releases. None for labels.
+            world, without noise, in 95 % of releases. None for labels, and for answers of quantiles
+            alone under *person*, whose noise is in the rank; beside sums these have no ends.
         sampling_interval: The same for the mean answer over all worlds: noise, and which world
             was drawn, together.
         sealed: (outputs, law) for `rpac.audit`; never printed, compared or pickled.
@@ -66,6 +67,7 @@ class Release:
                 found.append((name, f"{pair[0]} to {pair[1]} (95 %)"))
         if self.certificate.facts:
             found.append(("not protected", self.certificate.facts_in_words))
+        found += [("note", note) for note in self.certificate.outputs.get("notes", ())]
         return found + ([] if self.receipt is None else [("booked", str(self.receipt))])
 
     def __str__(self) -> str:

@@ -2,7 +2,8 @@
 
 What stands beside a certified number may tell more than the number. Each part of a record is read
 for what it gives away, and put under one of three headings: paid for, true of a pool that was
-declared public (which the promise does not protect), or a defect, which should not be there.
+declared public or declared itself (which no promise protects), or a defect, which should not be
+there.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from rpac.advantage import distance_to_success
 from rpac.pictures.text import columns_html
 
 CERTIFIED, FACT, DEFECT = "certified", "fact of the public pool", "DEFECT"
+DECLARED = "declared"
+"""Names in an answer about presence: public by declaration, never read off rows."""
 GIVEN = "given, not protected"
 """What a release tells beside its promise *person, given the level*."""
 _NORMAL, _ANY = 1.959964, 4.472136
@@ -52,7 +55,7 @@ class Lesson:
         part: "numbers", "intervals", "level", "origin", "names", "hashes", "refusals", ...
         where: Its place in the record.
         tells: What somebody learns from it who knows everything about everybody but one person.
-        heading: `CERTIFIED`, `FACT`, `GIVEN` or `DEFECT`.
+        heading: `CERTIFIED`, `FACT`, `DECLARED`, `GIVEN` or `DEFECT`.
     """
 
     part: str
@@ -85,10 +88,12 @@ class Reading:
         if self.defects:
             parts = dict.fromkeys(row.part for row in self.defects)
             return f"DEFECT: {', '.join(parts)} should not be in a public record"
-        facts = [row for row in self.rows if row.heading == FACT]
         if self.person:
-            more = " Names must have been declared, which cannot be seen here" if facts else ""
-            return f"No defect. Everything beside them is certified, or given.{more}"
+            found = {row.heading for row in self.rows}
+            given = " or given, not protected" if GIVEN in found else ""
+            names = "; names must have been declared, which cannot be seen here"
+            return f"No defect: all of it is certified{given}{names if DECLARED in found else ''}"
+        facts = [row for row in self.rows if row.heading == FACT]
         return f"No defect. {len(facts)} facts of the public pool: no promise protects these"
 
     def to_dict(self) -> Json:
@@ -189,7 +194,7 @@ def _answer(whole: Json, *, person: bool) -> Iterator[Lesson]:
     yield Lesson("numbers", "answer", told, CERTIFIED)
     if names:
         told = f"{_listed(names)}: must come from declared domains or public tables, not from rows"
-        yield Lesson("names", "answer", told, FACT)
+        yield Lesson("names", "answer", told, DECLARED if person else FACT)
     sigmas = _NORMAL if whole["certificate"].get("noise", {}).get("gaussian", True) else _ANY
     for i, row in enumerate(rows):
         for name in (name for name in row if name in measured and not label):
@@ -207,7 +212,10 @@ def _listed(names: list[str], most: int = 12) -> str:
 def _cell(cell: Any, where: str, sigmas: float, *, person: bool) -> Iterator[Lesson]:
     shown = cell if isinstance(cell, dict) else {"value": cell}
     if not _is_noisy(shown):
-        told = f"exactly {shown.get('value')}: all samples agree, so it is true of the whole pool"
+        why = (
+            "no noise is on it" if person else "all samples agree, so it is true of the whole pool"
+        )
+        told = f"exactly {shown.get('value')}: {why}"
         yield Lesson("numbers", where, told, DEFECT if person else FACT)
         return
     if person:

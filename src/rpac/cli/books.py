@@ -1,4 +1,4 @@
-"""What a ledger says of presence: epsilon at a delta, and an export for other accountants."""
+"""What a ledger says: what is left, epsilon at a delta, and an export for other accountants."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ from rpac._base.checks import refuse
 from rpac._base.sealed import publish
 from rpac._base.types import Json
 from rpac.cli.options import Accounting
+from rpac.cli.question import Ask
 from rpac.front.spending import DELTA, dp_events, spending
 from rpac.ledger.ledger import Ledger
 from rpac.pictures.text import at_most
+
+
+def left(ask: Ask, remaining: tuple[float, float] | None) -> list[str]:
+    """Return what a plan says of the books: how much is left now, and after it."""
+    new = []
+    if ask.ledger is None and ask.books is not None:
+        cap = "; it needs --cap NATS" if remaining is None else ""
+        new = [f"ledger     {ask.books} is not there yet: `rpac release` makes it{cap}"]
+    if remaining is None:
+        return ["", *(new or ["No ledger: spending is not recorded; pass --ledger"])]
+    before, after = remaining
+    if after < 0:
+        new.append(f"does not fit: {before:.6g} nats are left. Ask for less with --budget.")
+    else:
+        new.append(f"left       {before:.6g} nats now, at least {after:.6g} after")
+    return ["", *new]
 
 
 def told(opened: Ledger, given: Accounting) -> tuple[str, Json]:

@@ -74,7 +74,7 @@ def plan(given: Question) -> Result:
     ask = prepare(given, ledger="old", rows=False)
     if ask.person:
         text, body = person.plan(ask)
-        return Result("\n".join([text, *_left(body["remaining"])]), body)
+        return Result("\n".join([text, *books.left(ask, body["remaining"])]), body)
     outputs = _studied(ask)
     with _withheld(ask):
         made = planned(ask, outputs)
@@ -99,7 +99,7 @@ def plan(given: Question) -> Result:
             [(b, share) for b, share in made.curve if b in wording.LADDER],
         ),
     ]
-    return Result("\n".join([*lines, *_left(made.remaining)]), made.to_dict())
+    return Result("\n".join([*lines, *books.left(ask, made.remaining)]), made.to_dict())
 
 
 def _studied(ask: Ask) -> Outputs:
@@ -115,15 +115,6 @@ def _withheld(
 ) -> contextlib.AbstractContextManager[None]:
     """Run a block that looks at data: what it refuses has one text, and a price in the books."""
     return withheld(refusal_in(ask.ledger), static=static)
-
-
-def _left(remaining: tuple[float, float] | None) -> list[str]:
-    if remaining is None:
-        return ["", "No ledger: spending is not recorded; pass --ledger"]
-    before, after = remaining
-    if after < 0:
-        return ["", f"does not fit: {before:.6g} nats are left. Ask for less with --budget."]
-    return ["", f"left       {before:.6g} nats now, at least {after:.6g} after"]
 
 
 def release(given: Releasing) -> Result:
@@ -143,7 +134,9 @@ def release(given: Releasing) -> Result:
         lines.append(("booked", made.receipt.place))
     if left is not None:
         lines.append(("left", f"{left:.6g} nats"))
-    text = [_answer_text(told["answer"]), "", told["meaning"], "", aligned(lines)]
+    notes = made.certificate.outputs.get("notes", [])
+    text = [_answer_text(told["answer"]), *(f"note: {note}" for note in notes), "",
+            told["meaning"], "", aligned(lines)]  # fmt: skip
     if made.receipt is None:
         text.append("no ledger: spending was not recorded")
 
@@ -249,7 +242,7 @@ def _answer_text(rows: list[Json]) -> str:
     if not any(cell.get("noise") for cell in cells):
         return table
     if not any("sampling" in cell for cell in cells):
-        return f"{table}\n\n[ ] holds the answer without its noise (95 %; noise only)"
+        return f"{table}\n\n{wording.NOISE_ONLY}"
     return (
         f"{table}\n\n"
         "[ ] holds the answer on the drawn sample, without its noise (95 %)\n"
@@ -334,6 +327,9 @@ def verify(given: Reading) -> Result:
     if file.read_bytes()[:15] == b"SQLite format 3":
         return _verify_ledger(str(file))
     text = file.read_bytes().decode("utf-8", errors="replace")
+    if not text.lstrip().startswith("{"):
+        move = "Pass a file that `rpac release --out` wrote, or the ledger's own."
+        raise refuse("a record, a certificate or a ledger", repr(file.name), move)
     if '"rpac-record/' not in text[:200]:
         made = Certificate.from_json(text)
         return Result(f"The certificate is unaltered.\n\n{made}", {"certificate": "unaltered"})

@@ -30,7 +30,11 @@ class Question:
     ] = None
     sql: Annotated[str | None, typer.Option(help="A SELECT that aggregates.")] = None
     statistic: Annotated[
-        str | None, typer.Option(help="Such as 'mean(salary)' or 'group_by(dept, count(), a, b)'.")
+        str | None,
+        typer.Option(
+            help="Such as 'mean(salary)' or 'group_by(dept, count(), a, b)'; "
+            "what is no plain word is quoted: '\"11th\"'."
+        ),
     ] = None
     command: Annotated[
         str | None, typer.Option(help="A shell command that reads {file} and prints numbers.")
@@ -42,8 +46,8 @@ class Question:
     success: Annotated[
         float | None,
         typer.Option(
-            help="Budget as the highest success of guessing whether a person is in, 0.5 to 1; for "
-            "a person 0.55 by default."
+            help="Budget as the highest success of guessing whether a person is in, above 0.5 and "
+            "below 1; for a person 0.55 by default."
         ),
     ] = None
     mu: Annotated[
@@ -78,7 +82,7 @@ class Question:
         list[str] | None, typer.Option(help="A public table; for a sample also a column of groups.")
     ] = None
     keys: Annotated[
-        list[str] | None, typer.Option(help="Declared groups: COLUMN=a,b,c; the rest is 'other'.")
+        list[str] | None, typer.Option(help="Declared groups: COLUMN=a,b,c, each once.")
     ] = None
     link: Annotated[
         list[str] | None, typer.Option(help="Foreign key: child.column=parent.column.")
@@ -112,7 +116,11 @@ class Releasing(Question):
         typer.Option(help="Write the owner's report, mode 0600: exposure, plan, attacks."),
     ] = None
     audit: Annotated[
-        bool, typer.Option(help="Run all attacks for the sealed report, not the quick ones.")
+        bool,
+        typer.Option(
+            help="Run all attacks. For a person what they reach is in --sealed-report, which must "
+            "be given; for a sample the verdict is printed too, in place of two quick attacks."
+        ),
     ] = False
 
 

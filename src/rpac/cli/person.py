@@ -105,10 +105,16 @@ def compare(ask: Ask, budgets: str | None) -> tuple[str, list[Json]]:
     """Return price and noise along budgets: text, and plain data."""
     rows = along(ask.mechanism, ask.source, _budgets(budgets))
     head = ("success", "Delta", "nats", "epsilon", "number", "+- noise", "Laplace", "Gaussian")
-    told = [[row["success"], row["distance"], row["nats"], row["epsilon"], *_cells(row)]
-            for row in rows]  # fmt: skip
+    told = [[*_priced(row), *_cells(row)] for row in rows]
     text = [f"promise    person: {PROMISES['person']}", OTHER, "", columns(head, told), "", KNOWN]
     return "\n".join(text), rows
+
+
+def _priced(row: Json) -> list[str]:
+    """Return what a budget allows, rounded up as in a plan."""
+    epsilon = "-" if row["epsilon"] is None else at_most(row["epsilon"], 3)
+    price = [at_most(row["distance"], 4), at_most(row["nats"], 4)]
+    return [at_most(row["success"], 4), *price, epsilon]
 
 
 def _budgets(text: str | None) -> list[Any]:

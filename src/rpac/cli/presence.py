@@ -18,6 +18,7 @@ from rpac.cli.project import Project
 from rpac.cli.schema import ANSWER
 from rpac.errors import InputError
 from rpac.front.presence import ask
+from rpac.person.entries import FIRST
 from rpac.person.source import Presence
 from rpac.questions import statistics
 from rpac.questions.programs import Command
@@ -92,7 +93,9 @@ def _empty(path: str) -> Any:
 
     names = columns_of(path)
     if not names or len(set(names)) != len(names):
-        raise refuse("at least one column, with unique names", names[:12], "Rename them.")
+        none = f"none in {Path(path).name!r}", FIRST
+        got, move = (names[:12], "Rename them.") if names else none
+        raise refuse("at least one column, with unique names", got, move)
     nothing: dict[str, list[str]] = {name: [] for name in names}
     types = dict.fromkeys(names, nw.String())
     return nw.from_dict(nothing, types, backend=_backend()).to_native()
@@ -131,7 +134,13 @@ def _table(project: Project, tables: Json, kind: str, text: str) -> tuple[Presen
         data, project.unit.split(".")[-1], caps=project.caps, middle=middle, way=project.way,
         blocks=project.blocks, schema=schema, size=project.size,
     )  # fmt: skip
-    return source, statistics.parse(text) if kind == "statistic" else Command(text)
+    return source, named(project, text) if kind == "statistic" else Command(text)
+
+
+def named(project: Project, text: str) -> statistics.Statistic:
+    """Return the statistic that a text names; groups that it does not list are those declared."""
+    listed = {name: c.domain for name, c in project.columns.items() if c.domain is not None}
+    return statistics.parse(text, {**listed, **project.keys})
 
 
 def _form(project: Project) -> Any:

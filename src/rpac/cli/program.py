@@ -38,7 +38,7 @@ COMMANDS: tuple[tuple[str, type[Any], str], ...] = (
      "Attack the noise that a question would get, or read a record.json as an outsider would; "
      "exit 1 if a claim breaks or a defect is found. Spends nothing."),
     ("compare", options.Comparing,
-     "Show methods side by side: noise, certified leakage. Spends nothing."),
+     "Show budgets side by side, for a sample methods too: price and noise. Spends nothing."),
     ("verify", options.Reading, "Check a record, a certificate or a ledger for damage."),
     ("ledger", options.Accounting, "Show a ledger; set caps; export all entries."),
     ("report", options.Rendering,

@@ -9,15 +9,14 @@ from typing import Any, Literal
 
 from rpac._base.checks import refuse
 from rpac._base.types import Json
-from rpac.budget import Budget, GaussianDP, Nats, SuccessRate, as_distance
+from rpac.budget import Budget, GaussianDP, Nats, SuccessRate, as_distance, rate_hint
 from rpac.cli import presence
 from rpac.cli.options import Question
 from rpac.cli.project import Project
-from rpac.cli.schema import caps, middles, pair, read_schema
+from rpac.cli.schema import caps, keys, listed_once, middles, pair, read_schema
 from rpac.front.methods import METHODS
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
-from rpac.questions import statistics
 from rpac.questions.programs import Command
 from rpac.report import wording
 from rpac.worlds.source import Subsets
@@ -43,6 +42,7 @@ class Ask:
     ledger: Ledger | None
     unit: str
     cap: float | None = None
+    books: str | None = None
 
     @property
     def person(self) -> bool:
@@ -92,7 +92,8 @@ def prepare(given: Question, *, ledger: Literal["none", "old", "any"], rows: boo
     if opened is not None and given.cap is not None:
         _same_cap(opened, given.cap, Path(str(project.ledger)).name)
     cap = project.cap if project.ledger is not None else None
-    return Ask(text, source, mechanism, budget, method, opened, project.unit, cap)
+    books = None if project.ledger is None else Path(project.ledger).name
+    return Ask(text, source, mechanism, budget, method, opened, project.unit, cap, books)
 
 
 def protects(given: Question) -> str:
@@ -124,7 +125,6 @@ def _project(given: Question) -> Project:
     base: Json = {}
     if given.project is not None:
         base = Project.load(given.project).model_dump(exclude_unset=True, by_alias=True)
-    keys = dict(pair(text, "--keys") for text in given.keys or [])
     changes: Json = {
         "tables": {_table_name(file): str(file) for file in given.data or []} or None,
         "links": dict(pair(text, "--link") for text in given.link or []) or None,
@@ -132,7 +132,7 @@ def _project(given: Question) -> Project:
         "middle": middles(given.middle or []) or None,
         "schema": None if given.schema is None else read_schema(given.schema),
         "public": given.public or None,
-        "keys": {name: entries.split(",") for name, entries in keys.items()} or None,
+        "keys": keys(given.keys or []) or None,
     }
     changes |= {f.name: getattr(given, f.name) for f in fields(given) if f.name in _SAME}
     merged = base | {name: value for name, value in changes.items() if value is not None}
@@ -142,7 +142,9 @@ def _project(given: Question) -> Project:
     if "unit" not in merged:
         raise refuse("unit of the data", "no --unit", "Pass --unit COLUMN, or --unit rows.")
     merged["dataset"] = merged.get("dataset") or next(iter(merged["tables"]))
-    return Project.checked(merged, lambda at: f"--{at}", "See rpac --help.")
+    made = Project.checked(merged, lambda at: f"--{at}", "See rpac --help.")
+    listed_once(made.keys)
+    return made
 
 
 _SAME = {"unit", "protect", "worlds", "seed", "size", "way", "blocks", "ledger", "cap", "dataset",
@@ -180,11 +182,16 @@ def _budget(given: Question, protect: str) -> Budget | GaussianDP:
         return GaussianDP(given.mu)
     if given.budget is not None:
         return Nats(given.budget)
+    if given.success is None:
+        usual = protect == "person"
+        return SuccessRate(wording.DEFAULT_SUCCESS) if usual else Nats(wording.DEFAULT_NATS)
+    if not 0.5 < given.success < 1:  # what was typed is refused by its own words
+        move = rate_hint(given.success)
+        raise refuse("--success above 0.5 and below 1", f"{given.success:g}", move)
+    limit = SuccessRate(given.success)
     if protect == "person":
-        limit = SuccessRate(wording.DEFAULT_SUCCESS if given.success is None else given.success)
-        as_distance(limit)  # what was typed is refused by its own words
-        return limit
-    return Nats(wording.DEFAULT_NATS) if given.success is None else SuccessRate(given.success)
+        as_distance(limit)
+    return limit
 
 
 def _sql(project: Project, text: str) -> tuple[Subsets, Any]:
@@ -216,7 +223,7 @@ def _table(project: Project, kind: str, text: str) -> tuple[Subsets, Any]:
         raise refuse(f"one table for --{kind}", got, "Join them with --sql.")
     (path,) = project.tables.values()
     source = Subsets(path, project.unit.split(".")[-1], project.worlds, project.seed)
-    return source, statistics.parse(text) if kind == "statistic" else Command(text)
+    return source, presence.named(project, text) if kind == "statistic" else Command(text)
 
 
 def _same_cap(ledger: Ledger, cap: float, name: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rpac._base.checks import refuse
 from rpac._base.types import Json
+from rpac.person.entries import text as spelled
 
 FIELDS = ("column", "type", "floor", "step", "low", "high", "middle", "domain")
 """Columns of a schema's table; all but the first may be missing or empty."""
@@ -91,6 +93,29 @@ def middles(texts: Sequence[str]) -> Json:
             raise refuse("one number after --middle COLUMN=", repr(text[:80]), move)
         found[name] = numbers if len(numbers) > 1 else numbers[0]
     return found
+
+
+def keys(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return declared groups by column, each once.
+
+    >>> keys(["dept=a,b"])
+    {'dept': ['a', 'b']}
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, given = pair(text, "--keys")
+        if name in found:
+            raise refuse("each column once in --keys", f"{name!r} twice", f"Such as {name}=a,b,c.")
+        found[name] = given.split(",")
+    return found
+
+
+def listed_once(declared: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse groups that are declared twice, in whatever spelling."""
+    for name, entries in declared.items():
+        for entry, times in Counter(map(spelled, entries)).items():
+            if times > 1:
+                raise refuse(f"groups of {name} that differ", f"{entry!r} twice", "List it once.")
 
 
 def _number(text: str, where: str) -> float:

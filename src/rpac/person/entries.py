@@ -34,6 +34,7 @@ _LONGEST = (1 << 31) - 1
 _WHOLE = 2.0**63
 _MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?")
 _CSV = (".csv", ".csv.gz")
+FIRST = "Write their names in its first line."
 
 
 def number(entry: Any) -> float:
@@ -82,8 +83,8 @@ class Entries:
     """A table of any kind, column by column.
 
     Args:
-        data: An array (rows first), a list, any data frame that narwhals knows, a DuckDB relation,
-            or the path of a CSV or Parquet file.
+        data: An array (rows first), a list (of dicts, say), any data frame that narwhals knows, a
+            DuckDB relation, or the path of a CSV or Parquet file.
 
     Attributes:
         columns: Names of its columns; those of an array are "0", "1", ...
@@ -104,10 +105,10 @@ class Entries:
         else:
             self._frame = tables.table(_parquet(data))
         self.columns = list(self._frame.columns if self._columns is None else self._columns)
-        found: Any = (
-            self._frame if self._columns is None else next(iter(self._columns.values()), ())
-        )
-        self.size = len(found)
+        found: Any = self._frame if self._columns is None else data
+        if isinstance(data, str | Path) and self._columns is not None:
+            found = next(iter(self._columns.values()))
+        self.size = len(np.atleast_1d(found) if isinstance(data, np.ndarray) else found)
 
     @property
     def library(self) -> str | None:
@@ -118,18 +119,19 @@ class Entries:
 
     @property
     def ragged(self) -> bool:
-        """Whether rows decide how long they are: then every number names a column."""
+        """Whether rows decide what they have: then no name is refused, and most are missing."""
         return isinstance(self.data, list | tuple | range)
 
     def check(self, name: str) -> None:
         """Refuse a name that is no column's; no row is looked at."""
-        if name not in self.columns and not (self.ragged and name.isdecimal()):
-            known = "'0', '1', ..." if self.ragged else ", ".join(map(repr, self.columns))
+        if str(name) not in map(str, self.columns) and not self.ragged:
+            known = ", ".join(map(repr, self.columns))
             raise refuse(f"a column among {known}", repr(name), "Name one of them.")
 
     def of(self, name: str) -> Any:
         """Return the entries of a column, each by itself; None for what cannot be shown."""
         self.check(name)
+        name = name if self._columns is None else str(name)  # an array's may be given as numbers
         if self._columns is not None:
             return self._columns.get(name, [None] * self.size)
         return _listed(self._frame[name])
@@ -202,13 +204,17 @@ def _shown(column: Any, i: int) -> Any:
 
 
 def _read_list(data: Any) -> dict[str, list[Any]]:
-    """Return the columns of a list of rows, as many as the longest has, each entry as it is."""
-    many = (list, tuple, np.ndarray)
-    rows = [
-        [*row] if isinstance(row, many) and int(getattr(row, "ndim", 1)) else [row] for row in data
-    ]
-    width = max(map(len, rows), default=1)
-    return {str(j): [row[j] if j < len(row) else None for row in rows] for j in range(width)}
+    """Return the columns of a list of rows, all that some row has, each entry as it is."""
+    rows = [_read_row(row) for row in data]
+    names = sorted({name for row in rows for name in row}, key=lambda name: (len(name), name))
+    return {name: [row.get(name) for row in rows] for name in names or ["0"]}
+
+
+def _read_row(row: Any) -> dict[str, Any]:
+    if isinstance(row, Mapping):
+        return {str(name): entry for name, entry in row.items()}
+    many = isinstance(row, list | tuple | np.ndarray) and int(getattr(row, "ndim", 1)) > 0
+    return {str(j): entry for j, entry in enumerate(row if many else [row])}
 
 
 def _read_csv(file: Path) -> dict[str, list[str | None]]:
@@ -221,7 +227,8 @@ def _read_csv(file: Path) -> dict[str, list[str | None]]:
         rows = csv.reader(lines)
         names = [name.strip() for name in next(rows, [])]
         if not names or len(set(names)) != len(names):
-            raise refuse("at least one column, with unique names", names[:12], "Rename them.")
+            got, move = (names[:12], "Rename them.") if names else (f"none in {file.name!r}", FIRST)
+            raise refuse("at least one column, with unique names", got, move)
         width = len(names)
         full = [(row + [""] * width)[:width] for row in rows if row]
     return {name: [row[j] or None for row in full] for j, name in enumerate(names)}

@@ -80,9 +80,7 @@ class Table(Sealed):
             A function of the part's rows, what is put there, and declarations alone.
         """
         found = {name: self._column(name, part) for name in self._types}
-        while self._entries.ragged and len(found) > 1 and _hollow(next(reversed(found.values()))):
-            found.popitem()  # what no row of the part has would tell of a longer one elsewhere
-        return found
+        return _own(found) if self._entries.ragged else found
 
     def _column(self, name: str, part: Part) -> Any:
         values, words = (column[part.rows] for column in self._numbers[name])
@@ -97,8 +95,11 @@ class Table(Sealed):
         return [put if n else mine[row] for row, n in zip(part.rows, new, strict=True)]
 
 
-def _hollow(column: Any) -> bool:
-    return all(entry is None or entry != entry for entry in column)
+def _own(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that some row of a list has: others would tell of rows elsewhere."""
+    there = [n for n, c in columns.items() if any(e is not None and e == e for e in c)]
+    last = max([int(name) for name in there if name.isdecimal()], default=0)
+    return {n: c for n, c in columns.items() if n in there or (n.isdecimal() and int(n) <= last)}
 
 
 def _number(word: str | None) -> tuple[float, bool]:

@@ -13,7 +13,7 @@ from rpac._base.types import Floats, Ints
 from rpac.person.contributions import Linear, Rows
 from rpac.person.entries import Entries
 from rpac.person.mechanism import Drawn
-from rpac.schema import Declared, declared, rows_cap
+from rpac.schema import Declared, by_column, declared, rows_cap
 from rpac.worlds.flatten import Form
 from rpac.worlds.source import Source
 
@@ -68,7 +68,8 @@ class Presence(Source):
 
     Args:
         data: A data frame of any kind, a DuckDB relation, the path of a CSV or Parquet file, an
-            array (rows first) or a list; `Database.presence` for SQL.
+            array (rows first; its columns are 0, 1, ...), a list, or one of dicts (its columns are
+            the keys of the first); `Database.presence` for SQL.
         unit: Column that says whose row it is. "rows": one row a person. Frames must say which.
         caps: {column: (low, high)} of what one person's entries are, public; {"rows": n}: rows of
             one person at most; {"answer": (low, high)}: what a function's answers on blocks are.
@@ -106,7 +107,7 @@ class Presence(Source):
         self.blocks = None if blocks is None else count(blocks, "blocks", least=2)
         self.size = None if size is None else count(size, "size", least=1)
         self.example = None if isinstance(middle, Mapping) else middle
-        caps = dict(caps or {})
+        caps = by_column(caps, "caps")
         self.rows_cap = 1.0 if self.unit == ROWS else rows_cap(caps.pop(ROWS, None))
         self.schema = declared(caps, middle if isinstance(middle, Mapping) else {}, schema or {})
         if self.entries is not None:
@@ -121,14 +122,14 @@ class Presence(Source):
     def _named_unit(self, unit: Any) -> str:
         if self.entries is None:
             return str(unit)
-        frame = not isinstance(self.entries.data, np.ndarray | list | tuple | range)
-        if unit is None and frame:
+        listed = isinstance(self.entries.data, np.ndarray | list | tuple | range)
+        if unit is None and not listed:
             move = 'Name the column that says whose row it is, or pass unit="rows".'
             raise refuse("the `unit` column of a table", "none", move)
         name = ROWS if unit is None else str(unit)
         if name != ROWS:
             self.entries.check(name)
-        elif ROWS in self.entries.columns:
+        elif ROWS in self.entries.columns and not self.entries.ragged:
             got, move = f"a column {ROWS!r}", "Rename it: that name means one row a person."
             raise refuse(f"unit={ROWS!r} for a table without a column of that name", got, move)
         return name

@@ -6,6 +6,8 @@ from rpac._base.types import Json
 from rpac.advantage import distance_to_success, nats_to_distance
 from rpac.pictures.text import at_most
 
+_ROUNDED = 1e-9
+
 
 def account_lines(accounts: list[Json]) -> list[tuple[str, str]]:
     """Return the accounts of a ledger as label and text."""
@@ -22,8 +24,11 @@ def account_lines(accounts: list[Json]) -> list[tuple[str, str]]:
 
 
 def _presence(nats: float) -> str:
-    """Return what all answers on a line tell of anybody's presence together."""
-    distance = nats_to_distance(nats)
+    """Return what all answers on a line tell of anybody's presence together.
+
+    Books round up to a billionth of a nat, which alone is no reason to print another digit.
+    """
+    distance = nats_to_distance(max(nats - _ROUNDED, 0.0))
     success = at_most(100 * distance_to_success(distance), 4)
     return f": Delta squared {8 * nats:.6g}, anybody's presence guessed right at most {success} %"
 

@@ -135,8 +135,15 @@ def _decades(low: float, high: float) -> list[float]:
     return [s for s in steps if low <= math.log10(s) <= high]
 
 
-def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
-    """Return the numbers of one column with their intervals, one line a row."""
+def intervals(rows: Sequence[Json], column: str, most: int = 12, *, from_zero: bool = False) -> str:
+    """Return the numbers of one column with their intervals, one line a row.
+
+    Args:
+        rows: Of the answer.
+        column: Whose numbers are drawn.
+        most: So many rows are drawn.
+        from_zero: Whether they are bars from 0, as counts are.
+    """
     drawable = [row for row in rows if _drawable(row.get(column))]
     shown = drawable[:most]
     if not shown:
@@ -144,6 +151,7 @@ def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
     axis = column if shown == drawable else f"{column}, the first {most} of {len(drawable)} rows"
     ends = [end for row in shown for end in (*_pair(row, column, "noise"),
             *_pair(row, column, "sampling"), row[column]["value"])]  # fmt: skip
+    ends += [0.0] if from_zero else []
     least, span = min(ends), (max(ends) - min(ends)) or 1.0
 
     def at(value: float) -> float:
@@ -154,6 +162,12 @@ def intervals(rows: Sequence[Json], column: str, most: int = 12) -> str:
         y = 44 + 46 * i
         keys = [str(v) for v in row.values() if not isinstance(v, dict)]
         parts.append(_text(30, y - 16, ", ".join(keys) or column))
+        if from_zero:
+            left, right = sorted((at(0.0), at(row[column]["value"])))
+            parts.append(
+                f'<rect class="band" x="{left:.1f}" y="{y - 8}" width="{right - left:.1f}" '
+                'height="16"/>'
+            )
         for kind, name in ("wide", "sampling"), ("narrow", "noise"):
             if name in row[column]:
                 pair = _pair(row, column, name)

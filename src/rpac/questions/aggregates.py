@@ -18,7 +18,7 @@ from rpac._base.checks import number, refuse
 from rpac._base.types import Floats
 from rpac.person.contributions import Linear, Quantile, Term
 from rpac.person.mechanism import Drawn
-from rpac.questions.contributed import BESIDE, BESIDE_GROUPS, grid_of, moments
+from rpac.questions.contributed import BESIDE, BESIDE_GROUPS, grid_in_words, grid_of, moments
 from rpac.schema import Column, Declared
 
 Formula = Callable[[Drawn], Any]
@@ -144,13 +144,17 @@ class Sums:
             raise refuse("a level between 0 and 1 in a quantile", text, "Write it as a number.")
         level = float(given.name) if given is not None else level
         if type(node) in (exp.Min, exp.Max):
-            note = "MIN and MAX are the quantiles at 0.5 % and 99.5 %."
-            self.notes = (note,)
+            self._note("MIN and MAX are the quantiles at 0.5 % and 99.5 %.")
+        name, declared = self._declared(node.this)
+        self._note(grid_in_words(name, declared))
         j = self._column(node.this, kept, centred=False)
-        part = (j, level, grid_of(self._declared(node.this)[1], list(self._columns.values())[j]))
+        part = (j, level, grid_of(declared, list(self._columns.values())[j]))
         at = len(self._quantiles)
         self._quantiles.append(part)
         return lambda drawn: drawn.quantiles[:, at]
+
+    def _note(self, text: str) -> None:
+        self.notes = tuple(dict.fromkeys((*self.notes, text)))
 
     def _average(self, j: int) -> Formula:
         at, rows = self._add(Counter([j])), self._place(_Sum((), (j,)))

@@ -159,17 +159,19 @@ def asked(source: Presence, adds: Adds, form: Form, cells: Cells | None) -> Aske
         _quantiles(adds, columns, source), source.rows_cap, 1, source.moves,
     )  # fmt: skip
     numbers = lambda drawn: _numbers(adds, drawn, whole=form.whole)  # noqa: E731
-    return Asked(question, lambda: _rows(source, adds, cells), numbers, form)
+    name = adds.columns[0][0] if adds.columns else ""
+    notes = () if adds.level is None else (grid_in_words(str(name), source.declared(name)),)
+    return Asked(question, lambda: _rows(source, adds, cells), numbers, form, notes=notes)
 
 
 def _column(declared: Declared, name: str, centred: bool) -> Any:  # noqa: FBT001
-    return declared.around_middle(name) if centred else declared.around_zero(name)
+    return declared.around_middle(str(name)) if centred else declared.around_zero(str(name))
 
 
 def _terms(adds: Adds, *, grouped: bool) -> tuple[Term, ...]:
     """Return the terms; counts beside sums get a small share of the budget."""
     present = tuple(range(len(adds.columns)))
-    names = [name for name, _ in adds.columns]
+    names = [str(name) for name, _ in adds.columns]
     alone = not any(any(powers) for powers in adds.terms)
     beside = BESIDE_GROUPS if grouped else BESIDE
     return tuple(
@@ -195,6 +197,17 @@ def grid_of(declared: Declared, column: Any) -> Floats:
     if declared.low is None or declared.high is None:
         return grid_of_middles(column.exponent, A_DOUBLING)
     return np.linspace(declared.low, declared.high, POINTS)
+
+
+def grid_in_words(name: str, declared: Declared) -> str:
+    """Return what a reader should know of a column's quantiles; public."""
+    apart = "about 1 % apart"
+    if declared.low is not None and declared.high is not None:
+        apart = f"{(declared.high - declared.low) / (POINTS - 1):.3g} apart, between its caps"
+    return (
+        f"A quantile of {name} is a point of a public grid, {apart}. Its noise is in its rank, "
+        "by as many people as a plan says, so no interval stands beside it."
+    )
 
 
 def _rows(source: Presence, adds: Adds, cells: Cells | None) -> Rows:

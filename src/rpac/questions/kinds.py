@@ -7,6 +7,7 @@ no rule here is refused. `rpac.sql.rows` checks what comes out, so no guarantee 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
@@ -48,10 +49,15 @@ _GROWING = (exp.Concat, exp.DPipe, exp.Replace)
 LONGEST = 4096
 """Text that a query makes is cut off there: nobody's entry may fill the memory."""
 _CAST = "CAST it to one of these before it is loaded."
-BEYOND = "Ask with rpac.Presence(..., way='blocks'), or with --protect sample."
+BEYOND = (
+    "Ask a function by blocks (rpac.Presence(..., way='blocks')), or ask with --protect sample."
+)
+_APART = "Join it in FROM, by the unit's id, or ask it first and write its answer."
 _INNER = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _SETTINGS = ("start", "length", "decimals", "unit")
 _EQUAL = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
+_GIVEN = re.compile(r"(_col_|a|k)\d+")
+"""Names of columns that no author wrote."""
 _EXACT = "DECIMAL(28, 8)"
 """Sums within a unit are of decimals: the order of rows cannot tell."""
 
@@ -76,7 +82,10 @@ class Reader:
     def kind(self, node: Node) -> Kind:
         """Return what an expression is, by its text and by what is declared."""
         if isinstance(node, exp.Column):
-            found = self.kinds[node.table, node.name]
+            found = self.kinds.get((node.table, node.name), "around")
+            if found == "around":
+                expected = "sub-queries that stand by themselves, in FROM or WITH"
+                raise refuse(expected, f"{snippet(node)!r} of the query around it", _APART)
             if found == "":
                 raise refuse(
                     "columns of numbers, text, dates or truths", repr(snippet(node)), _CAST
@@ -111,20 +120,17 @@ class Reader:
         if isinstance(node, exp.Is):
             want = "bool" if isinstance(node.expression, exp.Boolean) else None
             return exp.Is(this=self.read(node.this, want), expression=self._made(node.expression))
+        if isinstance(node, exp.Subquery | exp.Exists | exp.Select):
+            raise refuse("sub-queries in FROM or WITH alone", repr(snippet(node)), _APART)
         if type(node) not in _RULES:
             raise refuse(
-                "functions and operators of one row's entries, from the list in the docs",
+                "functions and operators of one row's entries, from the list in docs/sql.md",
                 repr(snippet(node)), "Write it with plainer ones, or ask by blocks.",
             )  # fmt: skip
         want = _RULES[type(node)][0]
         if want == "same":
             return self._alike(node, isinstance(node, _COMPARING))
-        made = _with(node, [self.read(part, want) for part in _parts(node)])
-        if isinstance(node, _GROWING):
-            return exp.Left(this=made, expression=exp.Literal.number(LONGEST))
-        if isinstance(node, exp.IntDiv):  # of numbers with fractions it is no division by wholes
-            return exp.Anonymous(this="trunc", expressions=[exp.Div(**made.args)])
-        return made
+        return _safe(_with(node, [self.read(part, want) for part in _parts(node)]))
 
     def _alike(self, node: Node, compared: bool) -> Node:  # noqa: FBT001
         """Return an expression whose parts are all read as what the strongest of them is."""
@@ -158,6 +164,15 @@ class Reader:
             made = made.when(self.read(met, "bool"), self.read(part.args["true"], kind))
         default = node.args.get("default")
         return made.else_(self.read(default, kind)) if default else made
+
+
+def _safe(made: Node) -> Node:
+    """Return a function as it is run: text that may grow is cut off, whole quotients are cut."""
+    if isinstance(made, _GROWING):
+        return exp.Left(this=made, expression=exp.Literal.number(LONGEST))
+    if isinstance(made, exp.IntDiv):  # of numbers with fractions it is no division by wholes
+        return exp.Anonymous(this="trunc", expressions=[exp.Div(**made.args)])
+    return made
 
 
 def converted(node: Node, kind: Kind, want: Kind) -> Node:
@@ -233,8 +248,27 @@ def is_truth(node: Node) -> bool:
 
 
 def snippet(node: Node) -> str:
-    """Return an expression as its author wrote it, about: for messages."""
-    return str(node.sql("duckdb")).replace('"', "")[:80]
+    """Return an expression as its author wrote it, about, casts left out: for messages."""
+    text = str(node.copy().transform(_unread).sql("duckdb")).replace('"', "")
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _unread(node: Node) -> Node:
+    """Return a part of a query without what was put around it to read it."""
+    if isinstance(node, exp.Try | exp.TryCast):
+        return node.this.transform(_unread)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in ("__number", "__spelled"):
+        return node.expressions[0].transform(_unread)
+    if isinstance(node, exp.Alias) and _GIVEN.fullmatch(node.alias):
+        return node.this.transform(_unread)
+    if isinstance(node, exp.Table) and node.alias == node.name:
+        node.set("alias", None)
+    if isinstance(node, exp.Div):
+        left, right = (side.transform(_unread) for side in (node.left, node.right))
+        both = isinstance(left, exp.Sum) and isinstance(right, exp.Count)
+        if both and left.this == right.this:
+            return exp.Avg(this=left.this)
+    return node
 
 
 # --- all scopes of a query ------------------------------------------------------------------------

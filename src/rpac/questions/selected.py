@@ -96,6 +96,9 @@ class Selected:
         _refuse_twice(labels)
         group = tree.args.get("group")
         keys = list(group.expressions) if group else []
+        if group and group.find(exp.Rollup, exp.Cube, exp.GroupingSets):
+            move = "Ask for totals in a query of their own."
+            raise refuse("plain keys in GROUP BY", repr(snippet(group).strip()), move)
         items = [item.unalias() for item in tree.selects]
         places = {i: keys.index(node) for i, node in enumerate(items) if node in keys}
         kinds = {i: _type(node) for i, node in enumerate(items) if i not in places}

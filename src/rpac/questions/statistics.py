@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -160,9 +160,10 @@ def median(column: str, empty: float = 0.0) -> Statistic:
 
 def histogram(column: str, edges: Sequence[float]) -> Statistic:
     """Return counts between public edges, low included, high not; the rest is "other"."""
-    cuts = array(edges, "edges", 1)
+    cuts = array(edges, "edges", 1) if len(edges) > 1 else np.zeros(0)
     if len(cuts) < 2 or not (np.diff(cuts) > 0).all():
-        raise refuse("at least two rising `edges`", list(edges), "Sort them; they are public.")
+        move = f"Such as histogram({column}, 0, 10, 20): sorted, and public."
+        raise refuse("at least two rising `edges`", list(edges), move)
     labels = [f"[{a:g}, {b:g})" for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
 
     def compute(read: Columns, rows: int) -> Any:
@@ -184,14 +185,20 @@ def histogram(column: str, edges: Sequence[float]) -> Statistic:
     )
 
 
-def group_by(column: str, statistic: Statistic, keys: Sequence[Any]) -> Statistic:
+def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = None) -> Statistic:
     """Return a single-number statistic for every key; rows with other keys are "other".
 
     Args:
         column: Whose entries are compared, as text, with the keys.
         statistic: One that gives a single number, such as `mean("income")`.
-        keys: The groups. They are public: which exist must not depend on the drawn world.
+        keys: The groups. They are public: which exist must not depend on rows.
     """
+    if keys is None or isinstance(keys, str):
+        move = f"List the public groups: keys=['a', 'b'] (--keys {column}=a,b)."
+        raise refuse(f"keys of {column!r}", "none" if keys is None else repr(keys), move)
+    if not isinstance(statistic, Statistic):
+        move = f"Such as group_by({column!r}, mean('income'), keys=['a', 'b'])."
+        raise refuse("a statistic of each group", repr(statistic)[:80], move)
     names = tuple(map(str, keys))
     if not names or len(set(names)) != len(names) or OTHER in names:
         raise refuse("keys that differ, without 'other'", list(keys), "List the public groups.")
@@ -299,7 +306,7 @@ _NAMED: dict[str, Callable[..., Statistic]] = {
     "correlation": correlation,
     "count": count,
     "covariance": covariance,
-    "group_by": lambda column, statistic, *keys: group_by(column, statistic, keys),
+    "group_by": lambda column, statistic, *keys: group_by(column, statistic, keys or None),
     "histogram": lambda column, *edges: histogram(column, edges),
     "mean": mean,
     "median": median,
@@ -309,32 +316,60 @@ _NAMED: dict[str, Callable[..., Statistic]] = {
     "sum": sum,
     "variance": variance,
 }
+_WRITTEN = {
+    "correlation": "(x, y)", "count": "() or count(x)", "covariance": "(x, y)",
+    "group_by": "(x, mean(y), 'a', 'b')", "histogram": "(x, 0, 10, 20)",
+    "quantile": "(x, 0.9)", "ratio": "(x, y)", "regression": "(y, x)",
+}  # fmt: skip
+"""How each is written, but for those of one column."""
+_QUOTE = "Quote what is no plain word, such as 'HS-grad' or '11th'."
 
 
-def parse(text: str) -> Statistic:
+def parse(text: str, keys: Mapping[str, Sequence[Any]] | None = None) -> Statistic:
     """Return the statistic that a text such as "group_by(dept, mean(income), a, b)" names.
 
-    Columns and keys with spaces are quoted.
+    Columns and keys that are no plain words are quoted.
+
+    Args:
+        text: As it is typed.
+        keys: Declared groups by column, for a `group_by` that lists none.
 
     >>> parse("quantile(income, 0.9)")
     quantile(income, 0.9)
     """
     try:
-        found = _built(ast.parse(text.strip(), mode="eval").body)
+        found = _built(ast.parse(text.strip(), mode="eval").body, keys or {})
     except RpacError:
         raise
-    except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, MemoryError):
-        found = None
+    except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, MemoryError) as error:
+        raise _misread(text, error) from None
     if not isinstance(found, Statistic):
-        raise refuse(
-            "a statistic such as mean(income)", repr(text[:80]), f"Known: {', '.join(_NAMED)}."
-        )
+        raise _misread(text, None)
     return found
 
 
-def _built(node: ast.expr) -> Any:
+def _misread(text: str, error: BaseException | None) -> RpacError:
+    """Return the refusal of a text: by how the statistic that it names is written."""
+    name = text.partition("(")[0].strip()
+    if name not in _NAMED or isinstance(error, KeyError | RecursionError | MemoryError):
+        move = f"Known: {', '.join(_NAMED)}."
+        return refuse("a statistic such as mean(income)", repr(text[:80]), move)
+    move = "Write it like that."
+    if text.count("(") != text.count(")"):
+        move = "Its parentheses do not match."
+    elif isinstance(error, SyntaxError | ValueError):
+        move = _QUOTE
+    elif name == "count":
+        move = "To count by entry: group_by(x, count(), 'a', 'b')."
+    return refuse(f"{name}{_WRITTEN.get(name, '(x)')} of columns x, y", repr(text[:80]), move)
+
+
+def _built(node: ast.expr, keys: Mapping[str, Sequence[Any]]) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return _NAMED[node.func.id](*map(_built, node.args))
+        given = [_built(part, keys) for part in node.args]
+        if node.func.id == "group_by" and len(given) == 2 and given[0] in keys:
+            given += keys[given[0]]
+        return _NAMED[node.func.id](*given)
     if isinstance(node, ast.Name):
         return node.id
     return ast.literal_eval(node)

@@ -22,7 +22,8 @@ class Sealed:
 
     Attributes:
         certificate: The whole certificate, with what was achieved.
-        units: Number of units in the pool; under *person* in the data, None if not looked at.
+        units: Number of units in the pool; under *person* in the groups of the question, None if
+            nobody was looked at.
         worst: The most exposed units, by name.
         plan: From `Plan.to_dict`.
         audit: From `audit_summary`; None if nothing was attacked.
@@ -71,6 +72,7 @@ def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -
         worst=worst,
         promise=shown.protects,
         person=shown.promise != "sample",
+        counted=_counted(body["answer"]),
         exposure=None if sealed is None else sealed.exposure,
         character=_character(shown),
         guide=wording.GUIDE,
@@ -87,7 +89,8 @@ def _character(certificate: Certificate) -> str:
 def figures(body: Json, sealed: Sealed | None) -> dict[str, str]:
     """Return the drawings of a report as SVG, by name; empty where there is nothing to draw."""
     column = first_number(body["answer"])
-    found = {"intervals": "" if column is None else svg.intervals(body["answer"], column)}
+    rows, bars = body["answer"], _counted(body["answer"])
+    found = {"intervals": "" if column is None else svg.intervals(rows, column, from_zero=bars)}
     if sealed is None:
         return found
     if sealed.exposure is not None:
@@ -108,6 +111,14 @@ def figures(body: Json, sealed: Sealed | None) -> dict[str, str]:
     }
 
 
+def _counted(rows: list[Json]) -> bool:
+    """Whether the numbers that are drawn are counts of several groups, without sampling."""
+    column = first_number(rows)
+    cells = [] if column is None else [_parts(row[column]) for row in rows]
+    whole = all(isinstance(cell.get("value"), int) and "sampling" not in cell for cell in cells)
+    return whole and len(cells) > 1
+
+
 def first_number(rows: list[Json]) -> str | None:
     """Return the first column that holds a number with its intervals; None if there is none."""
     names = rows[0] if rows else ()
@@ -123,9 +134,11 @@ def _parts(cell: Any) -> Json:
 def number(value: Any) -> str:
     """Return a value for people: thousands apart, six digits.
 
-    >>> number(1234567), number(0.12345678), number(None), number("lab")
-    ('1,234,567', '0.123457', '', 'lab')
+    >>> number(1234567), number(0.12345678), number(13663341.5), number(None), number("lab")
+    ('1,234,567', '0.123457', '13,663,300', '', 'lab')
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "" if value is None else str(value)
+    if isinstance(value, float) and 1e6 <= abs(value) < 1e15:
+        value = int(float(f"{value:.6g}"))
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

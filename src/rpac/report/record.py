@@ -111,7 +111,9 @@ def _noisy_rows(release: Release, name: str) -> list[Json]:
             ends = None if sides is None else [side[i][column] for side in sides]
             bare = ends is None and isinstance(value, float)
             moved = ends is not None and ends[0] != ends[1]
-            cells[column] = {"value": value, "noise": ends} if bare or moved else value
+            open_ = ends == [None, None] and value is not None  # a quantile: noise in its rank
+            noise = None if open_ else ends
+            cells[column] = {"value": value, "noise": noise} if bare or moved or open_ else value
         found.append(cells)
     return found
 

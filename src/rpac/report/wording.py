@@ -16,6 +16,11 @@ SUCCESSES = (0.52, 0.55, 0.6, 0.7)
 """Success rates that a comparison shows."""
 LADDER = (0.01, 0.03, 0.1, 0.3, 1.0)
 """Budgets a plan shows beside the one that was asked for."""
+NOISE_ONLY = (
+    "[ ] holds the answer without its noise (95 %; noise only: what one person adds above the "
+    "level or\nthe caps is cut off, and nothing may say how much that was)"
+)
+"""What is said below an answer about presence."""
 GUIDE = (
     (0.01, "very careful: many releases, or people who would be harmed"),
     (0.1, "careful: a good start for a published table"),

@@ -28,7 +28,8 @@ class Database(Tables):
         public: Names of public tables ("nation"), and of columns ("orders.status"; "status" where
             one table has it) whose entries may be named as groups.
         keys: Declared groups {"column or label": entries} of grouping columns that are not
-            public; all other entries are "other" (NULL if they are not text).
+            public. All other entries are "other" (NULL if they are not text) to half-samples, and
+            in no row of an answer about presence.
         worlds: Number of half-samples.
         seed: Study randomness that picks them.
         caps: As for `Presence`, by "column" or "table.column"; so are the following.

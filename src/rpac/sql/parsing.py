@@ -87,7 +87,7 @@ def _refuse_other_tables(tree: Node, tables: Tables) -> None:
             raise refuse(
                 f"tables among {sorted(tables.columns)}, without a schema",
                 table.sql("duckdb")[:80],
-                "Functions and other schemas would read past the drawn sample.",
+                "Name one of them: functions and other schemas are not read.",
             )
 
 

@@ -124,11 +124,8 @@ def _alike(asked: tuple[str, str], run: tuple[str, str]) -> bool:
 def _refuse_rows(analysis: Analysis, labels: list[str]) -> None:
     if not analysis.facts.private:
         found = sorted({table.name for table in analysis.root.expression.find_all(exp.Table)})
-        raise refuse(
-            "a query that reads a private table",
-            f"public tables only: {found}",
-            "Just run it: no secret.",
-        )
+        move = "Just run it: no secret."
+        raise refuse("a query that reads a private table", f"public tables only: {found}", move)
     if analysis.facts.owned:
         raise refuse(
             "a query that aggregates over units",

@@ -20,17 +20,16 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from rpac._base.checks import refuse
 from rpac.errors import InputError, MechanismError
 from rpac.person.contributions import Rows
-from rpac.questions.kinds import LONGEST
+from rpac.questions.kinds import BEYOND, LONGEST, snippet
 from rpac.sql.analysis import Analysis
 from rpac.sql.domain import Groups
 from rpac.sql.one_pass import owned_tree
 from rpac.sql.owned import Owned
 from rpac.sql.parsing import as_written
 from rpac.sql.question import Question
-from rpac.sql.syntax import Node, conjuncts, joined, snippet
+from rpac.sql.syntax import Node, conjuncts, joined
 from rpac.sql.tables import UNIT, described, run
 
-_MOVE = "Ask with rpac.Presence(..., way='blocks'), or with --protect sample."
 _SHAPES: Mapping[type, str] = MappingProxyType({
     exp.Select: "expressions from_ from joins where group with_ with", exp.With: "expressions",
     exp.CTE: "this alias", exp.Subquery: "this alias", exp.Table: "this alias",
@@ -108,8 +107,8 @@ class Contributions:
         seen = {id(scope.expression) for scope in root.traverse()}
         every = all(id(select) in seen for select in self.tree.find_all(exp.Select))
         if analysis is None or not (every and analysis.facts.local):
-            got = repr(snippet(self.tree.args.get("from_") or self.tree))
-            raise refuse("rows of single people, joined by the unit's id", got, _MOVE)
+            got = repr(snippet(self.tree))
+            raise refuse("rows of single people, joined by the unit's id", got, BEYOND)
         return analysis
 
     def _try(self, scope: Scope) -> None:
@@ -214,7 +213,7 @@ def _check(tree: Node) -> None:
             outside = node.walk(prune=lambda part: isinstance(part, exp.AggFunc))
             fits = all(isinstance(part, (*_AROUND, exp.AggFunc)) for part in outside)
         if not fits:
-            raise refuse("plain SELECTs, and functions of one row", repr(snippet(node)), _MOVE)
+            raise refuse("plain SELECTs, and functions of one row", repr(snippet(node)), BEYOND)
 
 
 def _fitting(node: Node) -> bool:

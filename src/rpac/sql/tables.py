@@ -106,11 +106,8 @@ class Tables:
     def _number_rows(self, table: str) -> tuple[str, str]:
         """Make every row a unit of its own, by a hidden column `rows`."""
         if "rows" in self.columns[table]:
-            raise refuse(
-                'unit="rows" for a table without a column of that name',
-                f"one in {table!r}",
-                "Rename the column, or name the unit's own.",
-            )
+            got, move = f"one in {table!r}", "Rename the column, or name the unit's own."
+            raise refuse('unit="rows" for a table without a column of that name', got, move)
         at = f"pool.{quoted(table)}"
         self.connection.execute(f"ALTER TABLE {at} ADD COLUMN rows BIGINT")
         self.connection.execute(f"UPDATE {at} SET rows = rowid")
@@ -189,11 +186,8 @@ class Tables:
     def _refuse_nobody(self) -> None:
         table, column = self.unit
         if self._count(f"FROM pool.{quoted(table)} WHERE {quoted(column)} IS NULL"):
-            raise refuse(
-                f"a unit in every row of {table}.{column}",
-                "missing ones",
-                "Fill them in or drop those rows.",
-            )
+            move = "Fill them in or drop those rows."
+            raise refuse(f"a unit in every row of {table}.{column}", "missing ones", move)
 
     def _number_units(self) -> range:
         table, column = quoted(self.unit[0]), quoted(self.unit[1])
@@ -230,11 +224,8 @@ class Tables:
         """Return SQL for the owner of every key of a table: one each, or it is refused."""
         rows = f"SELECT DISTINCT {quoted(key)} AS k, {UNIT} AS u FROM pool.{quoted(parent)}"
         if self._count(f"FROM ({rows})") != self._count(f"FROM ({rows})", "DISTINCT k"):
-            raise refuse(
-                f"keys {parent}.{key} that belong to one unit each",
-                "some with several",
-                "Link through a key that is unique.",
-            )
+            got, move = "some with several", "Link through a key that is unique."
+            raise refuse(f"keys {parent}.{key} that belong to one unit each", got, move)
         return rows
 
     def _count(self, rows: str, what: str = "*") -> int:

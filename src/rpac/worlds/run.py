@@ -62,11 +62,8 @@ def simulate(
             the type of the failure, if it is one of Python's own, never a world.
     """
     if not isinstance(source, Source):
-        raise refuse(
-            "a Source",
-            type(source).__name__,
-            "Wrap data in rpac.Subsets(data, unit=...), a list of secrets in rpac.Worlds.",
-        )
+        move = "Wrap data in rpac.Subsets(data, unit=...), a list of secrets in rpac.Worlds."
+        raise refuse("a Source", type(source).__name__, move)
     if not callable(mechanism):
         move = "Pass a function."
         if hasattr(mechanism, "fit"):

@@ -164,11 +164,8 @@ class Subsets(Source):
         self._data: Any = data if kept else list(data)
         self._made: tuple[Any, int, int] = (unit, worlds, seed)
         if unit is None and self.frame is not None:
-            raise refuse(
-                "the `unit` column of a data frame",
-                "none",
-                'Name the column that says whose row it is, or pass unit="rows".',
-            )
+            move = 'Name the column that says whose row it is, or pass unit="rows".'
+            raise refuse("the `unit` column of a data frame", "none", move)
         by_row = unit is None or (isinstance(unit, str) and unit == "rows")
         rows = data if self.frame is None else self.frame
         keys = np.arange(_length(rows)) if by_row else self._column(unit)
@@ -286,11 +283,8 @@ class Draws(Source):
         if not callable(sampler):
             raise refuse("a sampler(rng)", type(sampler).__name__, "Wrap a list in rpac.Worlds.")
         if clip is None or np.ndim(clip) == 0 or len(clip) != 2:
-            raise refuse(
-                "public bounds clip=(low, high)",
-                repr(clip),
-                "State what the outputs can be at most; they are clipped to it.",
-            )
+            move = "State what the outputs can be at most; they are clipped to it."
+            raise refuse("public bounds clip=(low, high)", repr(clip), move)
         low, high = (array(np.atleast_1d(side), "clip", 1) for side in clip)
         if low.shape != high.shape or not (low < high).all():
             raise refuse("low below high in `clip`", repr(clip), "Swap or widen them.")

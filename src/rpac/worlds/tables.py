@@ -100,11 +100,8 @@ def keys(frame: nw.DataFrame[Any], name: str) -> Any:
     if values.dtype.kind == "O":
         hollow = hollow or any(v is None or v != v for v in values)  # NaN differs from itself
     if hollow:
-        raise refuse(
-            "an entry in every row of the `unit` column",
-            "missing ones",
-            "Say whose rows they are: fill them in, or drop those rows.",
-        )
+        move = "Say whose rows they are: fill them in, or drop those rows."
+        raise refuse("an entry in every row of the `unit` column", "missing ones", move)
     return values
 
 
