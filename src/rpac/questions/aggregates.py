@@ -80,7 +80,7 @@ class Sums:
         beside = BESIDE_GROUPS if grouped else BESIDE
         terms = tuple(
             Term(
-                _in_words(one, columns),
+                self._in_words(one),
                 tuple(dict(one.powers).get(j, 0) for j in range(len(columns))),
                 one.present,
                 one.once,
@@ -90,6 +90,16 @@ class Sums:
         )
         quantiles = tuple(Quantile(*given) for given in self._quantiles)
         return Linear(columns, terms, groups, quantiles, rows, 1, moves)
+
+    def _in_words(self, one: _Sum) -> str:
+        names = [column.name for column in self._columns.values()]
+        parts = [names[j] + ("^2" if power == 2 else "") for j, power in one.powers]
+        if parts:
+            return f"sum of {' x '.join(parts)}"
+        # A column that a condition made has no name of its own.
+        there = [names[j] for j in one.present if not isinstance(self.arguments[j], exp.Case)]
+        having = f" with {' and '.join(there)}" if there else " that count" * bool(one.present)
+        return f"number of {'units' if one.once else 'rows'}{having}"
 
     # --- one aggregate ----------------------------------------------------------------------------
 
@@ -212,12 +222,6 @@ class Sums:
 
     def _place(self, one: _Sum) -> int:
         return self._sums.setdefault(one, len(self._sums))
-
-
-def _in_words(one: _Sum, columns: Sequence[Column]) -> str:
-    parts = [columns[j].name + ("^2" if power == 2 else "") for j, power in one.powers]
-    counted = " units" if one.once else " rows"
-    return f"sum of {' x '.join(parts)}" if parts else f"number of{counted}"
 
 
 def _some(noisy: Floats) -> Floats:
