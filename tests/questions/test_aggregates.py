@@ -55,7 +55,8 @@ def test_names_of_what_is_added_up():
     for text in ("var_pop(x)", "count(DISTINCT i)", "covar_pop(x, y)"):
         found.formula(node(text))
     names = [term.name for term in found.question(3, grouped=True, rows=None, moves=2).terms]
-    assert names == ["sum of x^2", "sum of x", "number of rows with x", "number of units that count",
+    assert names == ["sum of x^2", "sum of x", "number of rows with x",
+                     "number of units that count",
                      "sum of x x y", "sum of x", "sum of y", "number of rows with x and y",
                      ]  # fmt: skip
 
