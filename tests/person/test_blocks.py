@@ -80,6 +80,17 @@ def test_without_ids_whoever_leaves_changes_one_block_only(distinct):
     assert changed(whole, seen(Presence(shuffled, "rows"))) == 0
 
 
+def test_a_row_with_more_columns_changes_one_block_only():
+    rows = [{"x": float(i)} for i in range(200)]
+    for more in ({"x": 5.0, "hiv": 1}, [1, 2, 3], "y"):
+        without, with_ = (Presence(data, "rows") for data in (rows, [*rows, more]))
+        found = [
+            [[data.entries.data[r] for r in part] for part in blocks.members(Table(data), data, 40)]
+            for data in (without, with_)
+        ]
+        assert sum(a != b for a, b in zip(*found, strict=True)) == 1
+
+
 def test_another_entry_changes_one_block_only():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"x": rng.integers(0, 3, 40), "d": rng.choice(["a", "b"], 40)})

@@ -86,7 +86,7 @@ def same_numbers(one, two):
 def test_an_entry_is_read_alike_whatever_stands_beside_it():
     """Every odd entry beside every other, in lists and in frames: each as it is alone."""
     rng = random.Random(0)
-    alone = [(number(entry), text(entry)) for entry in ODD]
+    alone = [(number(entry), Entries([[entry]]).texts("0")[0]) for entry in ODD]
     for _ in range(60):
         order = rng.sample(range(len(ODD)), rng.randrange(1, len(ODD)))
         listed = [[ODD[i]] for i in order]
@@ -125,7 +125,6 @@ LARGE = 2**60 + 1
     "make",
     [
         lambda x: pd.DataFrame({"a": pd.array(x, dtype="Int64")}),
-        lambda x: pd.DataFrame({"a": pd.Series(x, dtype=object)}),
         lambda x: pl.DataFrame({"a": x}),
         lambda x: pl.DataFrame({"a": x}).lazy(),
         lambda x: pa.table({"a": x}),
@@ -315,6 +314,38 @@ def test_numbers_of_numpy_are_spelled_as_one_missing_entry_would_make_them():
     assert Entries(whole).texts("x")[0] == Entries(holes).texts("x")[0] == str(2**53)
     assert Entries(np.array([large])).texts("0") == [str(2**53)]
     assert Entries(pd.DataFrame({"x": [str(large)]})).texts("x") == [str(large)]
+
+
+def test_whole_numbers_are_spelled_alike_whatever_stands_beside_them():
+    ids = [2**53 + i for i in range(4)]
+    wanted = Entries(pd.DataFrame({"x": ids})).texts("x")
+    for more in ("x", 2**64, 0.5, None):
+        mixed = pd.DataFrame({"x": pd.Series([*ids, more], dtype=object)})
+        assert Entries(mixed).texts("x")[:4] == wanted
+        assert Entries(pd.DataFrame({"x": [*ids, more]})).texts("x")[:4] == wanted
+    assert Entries(pl.DataFrame({"x": ids})).texts("x") == [str(i) for i in ids]
+    large = pl.DataFrame({"x": [*ids, 2**64]}, strict=False)  # of 128 bits
+    assert Entries(large).numbers("x").tolist()[:4] == [float(i) for i in ids]
+
+
+def test_things_with_parts_are_missing():
+    """One person's part would show in everybody's text."""
+    for entries in ([{"a": 1}, {"b": 1}], [[1], [1.0]]):
+        assert Entries(pa.table({"x": pa.array(entries)})).texts("x") == [None, None]
+    assert text(pd.Interval(0, 1)) is None
+    assert (text(b"x"), text(np.timedelta64(1, "D")), text(dt.timedelta(1))) == ("b'x'", None, None)
+
+
+def test_one_imaginary_entry_changes_no_other():
+    found = Entries(pd.DataFrame({"x": [1, 2, 1j]}))
+    assert found.numbers("x").tolist()[:2] == [1.0, 2.0]
+    assert np.isnan(found.numbers("x")[2])
+    assert found.texts("x")[:2] == ["1", "2"]
+
+
+def test_one_hour_changes_no_other_day():
+    found = Entries(np.array(["2020-01-01", "2020-01-01T05"], "datetime64"))
+    assert found.texts("0") == ["2020-01-01", "2020-01-01 05:00:00"]
 
 
 def test_days_have_one_spelling():

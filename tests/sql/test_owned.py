@@ -105,3 +105,9 @@ def test_each_row_may_be_a_unit():
 def test_names_must_be_unique_and_free(columns):
     with pytest.raises(rpac.InputError, match="unique names of columns, none __unit; got"):
         Owned({"t": pd.DataFrame({"id": [1]} | columns)}, "id")
+
+
+def test_lists_name_no_columns_and_are_refused():
+    for rows in ([], [{"id": 1, "x": 2}]):
+        with pytest.raises(rpac.InputError, match="a path for table 't'; got a list. Make a frame"):
+            Owned({"t": rows}, "t.id")

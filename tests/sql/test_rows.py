@@ -179,9 +179,23 @@ def test_what_occurs_twice_stays_within_try():
 
 
 def test_text_that_a_query_makes_is_cut_off():
-    sql = 'SELECT LENGTH(LEFT(REPLACE("staff"."dept", \'a\', \'bbbb\'), 4096)) AS a0 FROM "staff" AS "staff"'  # noqa: E501
+    sql = 'SELECT LENGTH(LEFT(REPLACE(LEFT("staff"."dept", 9), LEFT(\'a\', 9), LEFT(\'bbbb\', 32)), 1024)) AS a0 FROM "staff" AS "staff"'  # noqa: E501
     assert [row[2] for row in found(opened(sql))] == [4.0, 1.0, 1.0]
+    left = 'LEFT("staff"."dept", 9)'
     for bare in ('REPLACE("staff"."dept", \'a\', \'b\')', '"staff"."dept" || "staff"."dept"',
-                 'LEFT("staff"."dept" || \'a\', 99999)'):  # fmt: skip
+                 f"LEFT({left} || LEFT('a', 9), 99999)", f"LEFT({left} || \"staff\".\"dept\", 9)",
+                 f"LEFT(REPLACE({left}, {left}, LEFT('b', 33)), 9)"):  # fmt: skip
         with pytest.raises(rpac.InputError, match="functions of one row; got"):
             opened(f'SELECT LENGTH({bare}) AS a0 FROM "staff" AS "staff"')
+
+
+def test_nobody_at_all_can_fail_too(monkeypatch):
+    tables = Owned({"t": frame(id=[1], x=[1]).head(0)}, "id")
+    tree = sqlglot.parse_one('SELECT __number("t"."x") AS a0 FROM "t" AS "t"', dialect="duckdb")
+    made = Contributions(tables, tree, (), ())
+
+    def fails(*_):
+        raise MechanismError("no memory")
+
+    monkeypatch.setattr(module, "run", fails)
+    assert made.rows().values.shape == (0, 1)

@@ -76,11 +76,13 @@ def _keys(table: Table, source: Presence) -> list[str | None]:
         return table.texts(source.unit)
     assert source.entries is not None
     names = [name for name in source.entries.columns if name not in source.instead]
-    contents = list(zip(*(table.texts(name) for name in names), strict=True))
-    contents = contents or [()] * source.entries.size
-    seen: dict[tuple[str | None, ...], int] = {}
+    texts = [table.texts(name) for name in names]
+    seen: dict[tuple[str, ...], int] = {}
     keys: list[str | None] = []
-    for content in contents:
+    for i in range(source.entries.size):  # a row's own: which columns there are, others decide
+        content = tuple(
+            f"{n}={t[i]}" for n, t in zip(names, texts, strict=True) if t[i] is not None
+        )
         seen[content] = seen.get(content, 0) + 1
         keys.append(repr((seen[content], *content)))
     return keys

@@ -5,8 +5,8 @@ library infers tells of whoever made it so. Here a number is what reads as a num
 column's type; text is the entry's own, with numbers in one spelling (1, 1.0 and "01" are "1") and
 days too. So what is read of a row is a function of that row alone, and nothing that stands in it is
 refused: what its library cannot show (a date beyond all calendars, characters that are none) is
-missing. Columns of NumPy's own numbers are spelled by their float64, which one missing entry would
-have made of them.
+missing. Where one entry decides the type of a column (pandas, NumPy, lists) numbers are spelled by
+their float64, which one missing entry would have made of them all; elsewhere as they are.
 
 A file says where its rows end: a quote that opens a CSV field and is never closed is no row of one
 person, and a writer of CSV does not write it.
@@ -15,6 +15,7 @@ person, and a writer of CSV does not write it.
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import gzip
 import math
 import re
@@ -23,6 +24,7 @@ from decimal import Decimal
 from numbers import Real
 from pathlib import Path
 from typing import Any, final
+from uuid import UUID
 
 import numpy as np
 
@@ -33,6 +35,10 @@ from rpac.worlds import tables
 _LONGEST = (1 << 31) - 1
 _WHOLE = 2.0**63
 _MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?")
+_NUMBERS = (str, Real, Decimal, np.bool_, complex, np.complexfloating)
+_SPELLED = (*_NUMBERS, bytes, dt.date, dt.time, np.datetime64, UUID)
+_KEPT = ("Int", "UInt", "string", "boolean")
+"""Columns of pandas whose type no entry decides: they keep whole numbers beside missing ones."""
 _CSV = (".csv", ".csv.gz")
 FIRST = "Write their names in its first line."
 
@@ -43,11 +49,14 @@ def number(entry: Any) -> float:
     >>> number(" 1.50 "), number("none"), number(True)
     (1.5, nan, 1.0)
     """
-    if not isinstance(entry, str | Real | Decimal | np.bool_):
+    if not isinstance(entry, _NUMBERS) or isinstance(entry, np.timedelta64):
         return math.nan
-    try:
-        found = float(entry)
-    except Exception:  # a length of time counts as a number, and is none
+    try:  # one imaginary entry makes complex numbers of all
+        plain: Any = entry
+        if isinstance(entry, complex | np.complexfloating) and entry.imag == 0:
+            plain = entry.real
+        found = float(plain)
+    except Exception:
         return math.nan
     return found if math.isfinite(found) else math.nan
 
@@ -55,14 +64,19 @@ def number(entry: Any) -> float:
 def text(entry: Any) -> str | None:
     """Return an entry as text in its one spelling; None if it is missing.
 
+    Lists, structs and other things with parts are missing: one person's would show in everybody's.
+
     >>> text(1.0), text("01"), text(" lab"), text(""), text(None)
     ('1', '1', 'lab', None, None)
     """
     try:
-        if entry is None or entry != entry:  # NaN, and what pandas has for a missing date
+        odd = not isinstance(entry, _SPELLED) or isinstance(entry, np.timedelta64)
+        if odd or entry != entry:  # NaN, and a missing date
             return None
+        if isinstance(entry, np.datetime64):
+            entry = entry.astype("datetime64[us]").item()  # in one unit, whatever the column's
         word = str(entry).strip()
-    except (Exception, SystemExit):  # what can be neither compared nor spelled, such as pandas.NA
+    except (Exception, SystemExit):  # what can be neither compared nor spelled
         return None
     if word[4:5] == "-" and _MIDNIGHT.fullmatch(word, 10):
         return word[:10]
@@ -140,7 +154,10 @@ class Entries:
         """Return a column as (rows,) numbers; NaN for what is missing or none."""
         self.check(name)
         plain = self._columns is None and self._frame[name].dtype.is_numeric()
-        found = self._frame[name].to_numpy() if plain else self.of(name)
+        try:
+            found = self._frame[name].to_numpy() if plain else self.of(name)
+        except Exception:  # numbers of 128 bits
+            found = self.of(name)
         if isinstance(found, np.ndarray) and found.dtype.kind in "biuf":
             values = found.astype(np.float64)
             return np.where(np.isfinite(values), values, np.nan)
@@ -149,10 +166,18 @@ class Entries:
     def texts(self, name: str) -> list[str | None]:
         """Return a column as text, each entry in its one spelling; None for what is missing."""
         found = self.of(name)
-        if isinstance(found, np.ndarray) and found.dtype.kind in "iuf":
-            found = found.astype(np.float64).tolist()
+        if self._loose(name):
+            found = [_floated(entry) for entry in found]
         known = {word: text(word) for word in {entry for entry in found if type(entry) is str}}
         return [known[entry] if type(entry) is str else text(entry) for entry in found]
+
+    def _loose(self, name: str) -> bool:
+        """Whether one entry decides the type of a column: then numbers are what float64 has."""
+        if self._columns is not None:
+            return not isinstance(self.data, str | Path)
+        kind = str(getattr(self._frame[name].to_native(), "dtype", ""))
+        kept = kind.startswith(_KEPT) or kind.endswith("[pyarrow]")
+        return self._frame.implementation.is_pandas() and not kept
 
     def owners(self, name: str) -> Ints:
         """Return (rows,) whose row it is, by number; -1 where no owner is named."""
@@ -161,6 +186,13 @@ class Entries:
         return np.array(
             [-1 if w is None else numbers.setdefault(w, len(numbers)) for w in words], np.int64
         )
+
+
+def _floated(entry: Any) -> Any:
+    if isinstance(entry, str | bool | np.bool_) or not isinstance(entry, _NUMBERS):
+        return entry
+    found = number(entry)
+    return entry if math.isnan(found) else found
 
 
 def _filled(data: Any) -> Any:

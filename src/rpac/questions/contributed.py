@@ -229,7 +229,7 @@ def _numbers(adds: Adds, drawn: Drawn, *, whole: bool) -> Floats:
 
 def by_key(column: str, keys: Sequence[Any]) -> Cells:
     """Return groups by the entries of a column; all other entries are one more, the last."""
-    place = {text(float(key)): i for i, key in enumerate(keys) if type(key) is int}
+    place: dict[str | None, int] = {str(key): i for i, key in enumerate(keys) if type(key) is int}
     place |= {text(key): i for i, key in enumerate(keys)}
     rest = len(keys)
 

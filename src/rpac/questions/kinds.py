@@ -46,8 +46,9 @@ _RULES: Mapping[type, tuple[str, Kind]] = {
 }  # fmt: skip
 """What arguments are read as, and what comes out; "same": what the strongest of them is."""
 _GROWING = (exp.Concat, exp.DPipe, exp.Replace)
-LONGEST = 4096
-"""Text that a query makes is cut off there: nobody's entry may fill the memory."""
+LONGEST, SHORT = 1024, 32
+"""Text that a query makes longer is cut off there, before and after, what it puts in place of other
+text more so: nobody's entries may fill the memory."""
 _CAST = "CAST it to one of these before it is loaded."
 BEYOND = (
     "Ask a function by blocks (rpac.Presence(..., way='blocks')), or ask with --protect sample."
@@ -166,10 +167,17 @@ class Reader:
         return made.else_(self.read(default, kind)) if default else made
 
 
+def _left(node: Node, length: int) -> Node:
+    return exp.Left(this=node, expression=exp.Literal.number(length))
+
+
 def _safe(made: Node) -> Node:
     """Return a function as it is run: text that may grow is cut off, whole quotients are cut."""
     if isinstance(made, _GROWING):
-        return exp.Left(this=made, expression=exp.Literal.number(LONGEST))
+        for part in _parts(made):
+            put = part.arg_key == "replacement"
+            part.replace(_left(part.copy(), SHORT if put else LONGEST))
+        return _left(made, LONGEST)
     if isinstance(made, exp.IntDiv):  # of numbers with fractions it is no division by wholes
         return exp.Anonymous(this="trunc", expressions=[exp.Div(**made.args)])
     return made

@@ -54,6 +54,9 @@ class Owned(Tables):
         if name.lower() in self._open:
             return super()._load(name, data)
         entries = Entries(data)
+        if entries.ragged:
+            got, move = f"a {type(data).__name__}", "Make a frame of it, which names its columns."
+            raise refuse(f"a frame, a relation or a path for table {name!r}", got, move)
         columns = [column.lower() for column in entries.columns]
         if UNIT in columns or len(set(columns)) < len(columns):
             raise refuse(f"unique names of columns, none {UNIT}", columns[:12], "Rename them.")

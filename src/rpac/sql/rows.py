@@ -20,7 +20,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from rpac._base.checks import refuse
 from rpac.errors import InputError, MechanismError
 from rpac.person.contributions import Rows
-from rpac.questions.kinds import BEYOND, LONGEST, snippet
+from rpac.questions.kinds import BEYOND, LONGEST, SHORT, snippet
 from rpac.sql.analysis import Analysis
 from rpac.sql.domain import Groups
 from rpac.sql.one_pass import owned_tree
@@ -225,12 +225,19 @@ def _fitting(node: Node) -> bool:
     if isinstance(node, exp.Substring):
         return all(_small(node.args.get(name)) for name in ("start", "length"))
     if isinstance(node, exp.Concat | exp.DPipe | exp.Replace):  # what makes text longer is cut off
-        return isinstance(node.parent, exp.Left) and _small(node.parent.expression)
+        put = node.args.get("replacement")
+        cut = [_cut(part, SHORT if part is put else LONGEST) for part in node.iter_expressions()]
+        return all(cut) and _cut(node.parent, LONGEST)
     if isinstance(node, exp.Sum):  # of numbers whose sum has no order
         return isinstance(node.this, exp.TryCast) and bool(node.this.to.is_type("decimal"))
     return False
 
 
-def _small(node: Node | None) -> bool:
+def _cut(node: Node | None, most: int) -> bool:
+    """Whether text is cut off after `most` characters, or fewer."""
+    return isinstance(node, exp.Left) and _small(node.expression, most)
+
+
+def _small(node: Node | None, most: int = LONGEST) -> bool:
     """Whether a place in a text, or its length, is a plain number of a size that cannot fail."""
-    return node is None or (node.is_number and abs(float(node.to_py())) <= LONGEST)
+    return node is None or (node.is_number and abs(float(node.to_py())) <= most)
