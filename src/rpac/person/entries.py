@@ -167,7 +167,8 @@ class Entries:
         """Return a column as text, each entry in its one spelling; None for what is missing."""
         found = self.of(name)
         if self._loose(name):
-            found = [_floated(entry) for entry in found]
+            plain = isinstance(found, np.ndarray) and found.dtype.kind in "iuf"
+            found = found.astype(np.float64).tolist() if plain else list(map(_floated, found))
         known = {word: text(word) for word in {entry for entry in found if type(entry) is str}}
         return [known[entry] if type(entry) is str else text(entry) for entry in found]
 
