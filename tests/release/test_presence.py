@@ -223,3 +223,17 @@ def test_sealed_parts_are_not_printed():
         assert "array" not in repr(part)
         with pytest.raises(rpac.InputError, match="stay in this process"):
             pickle.dumps(part)
+
+
+@pytest.mark.parametrize("way", ["blocks", "leave-one-out"])
+def test_a_key_stands_for_the_middle_too(folder, way):
+    """It is added to what is stored: one key would have had two answers."""
+    frame = pd.DataFrame({"id": range(6), "x": np.arange(6.0)})
+    with book(folder) as ledger:
+        for middle, same in ((0.0, True), (0.0, True), (100.0, False)):
+            source = rpac.Presence(frame, "id", way=way, middle=middle, blocks=2)
+            if same:
+                rpac.privatize(mean_of_x, source, CAREFUL, ledger=ledger, key="k")
+                continue
+            with pytest.raises(rpac.InputError, match="the request that key 'k' was first used"):
+                rpac.privatize(mean_of_x, source, CAREFUL, ledger=ledger, key="k")

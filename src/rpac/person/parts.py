@@ -139,7 +139,8 @@ class Ask:
         """Return (size, d) answers on parts 0, 1, ... around the middle; 0 for none. Sealed.
 
         Guarantees:
-            Each is a function (with randomness of its own) of its part alone.
+            Each is a function (with randomness of its own) of its part alone, if the function looks
+            at nothing but its rows: no file, clock or load (`FUNCTION_NOT_COVERED`).
         """
         jobs = (os.cpu_count() or 1) if n_jobs == -1 else count(n_jobs, "n_jobs", least=1)
         limits: dict[str, Any] = {"seconds": self.seconds, "memory": self.memory}

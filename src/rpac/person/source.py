@@ -42,6 +42,7 @@ class Asked:
         notes: What a reader should know of the answer; from public things alone.
         given: Draws at a distance, *given the level*, in place of contributions; None: these.
         times: What sums are multiplied by in the answer: 1 over the number of blocks, say.
+        middle: What a function's answers are counted from.
     """
 
     question: Linear
@@ -52,6 +53,7 @@ class Asked:
     notes: tuple[str, ...] = ()
     given: Callable[[float], Drawn] | None = None
     times: float = 1.0
+    middle: tuple[float, ...] = ()
 
     @property
     def promise(self) -> Literal["person", "person, given the level"]:

@@ -62,6 +62,7 @@ def by_blocks(mechanism: Callable[..., Any], source: Presence, n_jobs: int = 1) 
         form=form,
         way="blocks",
         times=times,
+        middle=tuple(ask.middle.tolist()),
         notes=_notes("sum" if extensive else "mean", count, floor_of(source), cap),
     )
 
@@ -97,6 +98,7 @@ def leaving_one_out(
         numbers=lambda drawn: ask.middle + drawn.sums[0],
         form=form,
         way="leave-one-out",
+        middle=tuple(ask.middle.tolist()),
         notes=(
             "for people in the data, given the noise's own size, and that it was answered",
             "nothing is proved of what the noise's size tells: for owners who publish, not for "

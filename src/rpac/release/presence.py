@@ -87,7 +87,8 @@ class Inquiry:
 
 def spelled(asked: Asked) -> str:
     """Return all that is public of a question, as text."""
-    public = {**vars(asked.question), "labels": asked.form.labels, "notes": asked.notes}
+    beside = {"labels": asked.form.labels, "notes": asked.notes, "middle": asked.middle}
+    public = {**vars(asked.question), **beside}
     return repr({name: _plain(part) for name, part in public.items()})
 
 
