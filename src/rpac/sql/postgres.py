@@ -1,0 +1,57 @@
+"""Tables of a PostgreSQL server, asked in place; read-only, one snapshot a database object."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, final
+
+from rpac._base.checks import refuse
+from rpac.errors import InputError
+from rpac.sql.elsewhere import Elsewhere
+
+
+@final
+class Postgres(Elsewhere):
+    """A PostgreSQL database, by URL.
+
+    All questions see one snapshot, in a read-only transaction: nothing is written there.
+    """
+
+    dialect = "postgres"
+    types = MappingProxyType({
+        "smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "real": "FLOAT",
+        "double precision": "DOUBLE", "numeric": "DECIMAL", "boolean": "BOOLEAN", "date": "DATE",
+        "timestamp without time zone": "TIMESTAMP", "text": "VARCHAR",
+    })  # fmt: skip
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        try:
+            import psycopg
+        except ImportError:
+            move = "pip install 'rpac[postgres]'."
+            raise refuse("the `postgres` extra", "none", move) from None
+        try:
+            self._db: Any = psycopg.connect(url)
+        except psycopg.Error as error:
+            kind = f"a {type(error).__name__}"
+            raise refuse("a server that answers", kind, "Check the URL.", InputError) from None
+        self._db.read_only = True
+        self._db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+
+    def describe(self, table: str) -> list[tuple[str, str]]:
+        """Return names and types of a table's columns; "schema.table" or "table"."""
+        sql = (
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        )
+        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
+        return [(str(name), str(kind)) for name, kind in self._db.execute(sql, [quoted]).fetchall()]
+
+    def _rows(self, sql: str) -> list[tuple[Any, ...]]:
+        try:
+            with self._db.cursor() as cursor:
+                return list(cursor.execute(sql).fetchall())
+        except Exception:
+            self._db.rollback()  # a failed statement ends the transaction, and its snapshot
+            raise
