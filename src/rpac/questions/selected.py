@@ -15,7 +15,7 @@ from typing import Any, final
 from sqlglot import exp
 
 from rpac._base.checks import refuse
-from rpac.person.contributions import Rows
+from rpac.person.contributions import Rows, Units
 from rpac.person.source import ROWS, Asked, Presence
 from rpac.questions.aggregates import COUNTS, Finish, Formula, Sums, compiled
 from rpac.questions.kinds import BEYOND, Node, is_truth, rewrite, snippet
@@ -123,7 +123,9 @@ class Selected:
         """Return the keys that are shown, of every group."""
         return [tuple(row[j] for j in self.places.values()) for row in rows]
 
-    def asked(self, source: Presence, table: Any, rows: Callable[[], Rows], groups: int) -> Asked:
+    def asked(
+        self, source: Presence, table: Any, rows: Callable[[], Rows | Units], groups: int
+    ) -> Asked:
         """Return the question, with what builds its answers.
 
         Args:
