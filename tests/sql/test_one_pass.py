@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import rpac
-from rpac.sql.one_pass import PROBES, OnePass, serves
+from rpac.sql.one_pass import OnePass, serves
 from rpac.sql.question import read
 from tests.sql.people import STAFF, as_float, database, frame, hand
 

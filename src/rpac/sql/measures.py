@@ -62,6 +62,11 @@ def whole_type(kind: str) -> bool:
     return bool(_WHOLE.match(kind)) or (kind.startswith("DECIMAL") and kind.endswith(",0)"))
 
 
+def is_time(kind: str) -> bool:
+    """Whether an SQL type holds dates or times."""
+    return bool(_TIME.match(kind))
+
+
 def as_number(column: str, kind: str, label: str) -> str:
     """Return SQL that reads a column as DOUBLE; text is refused.
 
