@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from rpac.sql.slices import Part, by_bit, by_byte, count_bytes, unfolded
+from rpac.sql.slices import Part, by_bit, by_byte, count_bytes, count_words, unfolded
 from rpac.worlds.keyed import keyed_bits
 from rpac.worlds.members import Members
 
@@ -19,7 +19,10 @@ def test_every_world_has_the_sums_and_least_values_of_its_members(worlds):
     units, groups = rng.integers(0, 40, n), rng.choice([0, 2], n)  # nobody is in group 1
     values = np.where(rng.random(n) < 0.1, np.nan, rng.integers(-99, 99, n))
     table = {"g": groups, "y": values}
-    table |= {f"b{i}": bits[units, i] for i in range(count_bytes(pairs))}
+    wide = np.zeros((40, 8 * count_words(pairs)), np.uint8)
+    wide[:, : bits.shape[1]] = bits
+    words = wide.view(">u8").astype(np.uint64)[units]
+    table |= {f"w{i}": words[:, i] for i in range(words.shape[1])}
     with duckdb.connect() as con:
         con.register("t", table)
         con.execute("CREATE TABLE r AS SELECT * REPLACE (CASE WHEN isnan(y) THEN NULL ELSE y END "

@@ -205,11 +205,10 @@ class AddedRows:
         steps = {j: f"s.s{j}" for j in self._floats}
         if steps:
             rows += " JOIN __steps AS s ON s.g = g.g"
-            show(self.tables.connection, "__steps", {"g": np.arange(size)} | {
-                f"s{j}": scales[:, n] for n, j in enumerate(self._floats)
-            })  # fmt: skip
+            grid = {f"s{j}": scales[:, n] for n, j in enumerate(self._floats)}
+            show(self.tables.connection, "__steps", {"g": np.arange(size)} | grid)
         group = f"CAST(g.g AS {_small(size)}) AS g"
-        numbers = ", ".join([group, *people.byte_names, *self._numbers(steps)])
+        numbers = ", ".join([group, *people.words, *self._numbers(steps)])
         try:
             run(self.tables, "SET perfect_ht_threshold = 24")
             run(

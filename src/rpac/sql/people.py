@@ -11,7 +11,7 @@ from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints, Table
 from rpac.errors import TooLarge
 from rpac.sql.engine import quoted
-from rpac.sql.slices import Part, by_bit, by_byte, count_bytes, unfolded
+from rpac.sql.slices import Part, by_bit, by_byte, count_bytes, count_words, unfolded
 from rpac.worlds.keyed import blocks, salt
 from rpac.worlds.members import Members
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 FETCHED = 1 << 20
 """Bytes of membership that a database elsewhere is asked for: all that success rates need."""
-_WORD = 8
-"""Bytes that are read from a hash at a time."""
 
 
 @final
@@ -50,7 +48,7 @@ class People:
         table, column = tables.unit
         every = f"SELECT DISTINCT {quoted(column)} AS k FROM raw.{quoted(table)}"
         if tables.engine is None:
-            made = _with_bytes(every, pairs, seed)
+            made = _with_words(every, pairs, seed)
             tables.connection.execute(f"CREATE TABLE pool.__units AS {made}")
             cells = by_byte("pool.__units", [], counted, pairs)
             rows = tables.connection.execute(by_bit(cells, [], counted, "DOUBLE")).fetchall()
@@ -71,9 +69,9 @@ class People:
         return self.worlds // 2
 
     @property
-    def byte_names(self) -> list[str]:
-        """Names of the columns of `pool.__units` with bytes of membership."""
-        return [f"b{i}" for i in range(count_bytes(self.pairs))]
+    def words(self) -> list[str]:
+        """Names of the columns of `pool.__units` with 64 bits of membership each."""
+        return [f"w{i}" for i in range(count_words(self.pairs))]
 
     @property
     def salts(self) -> list[str]:
@@ -81,10 +79,9 @@ class People:
         return _salts(self.pairs, self.seed)
 
     def is_in(self, world: int) -> str:
-        """Return the condition in SQL, on bytes, that a unit is in a world."""
+        """Return the condition in SQL, on words, that a unit is in a world."""
         pair = world % self.pairs
-        side = "<>" if world < self.pairs else "="
-        return f"(b{pair // 8} & {128 >> pair % 8}) {side} 0"
+        return f"((w{pair // 64} >> {63 - pair % 64}) & 1) = {int(world < self.pairs)}"
 
     def members(self) -> Members:
         """Return who is in which world; the bits are fetched when they are looked at."""
@@ -95,10 +92,10 @@ class People:
         size = count_bytes(self.pairs)
         if self.tables.engine is not None:
             return self._bits_elsewhere(size)
-        listed = ", ".join(self.byte_names)
-        rows = f"SELECT {listed} FROM pool.__units ORDER BY k"
+        rows = f"SELECT {', '.join(self.words)} FROM pool.__units ORDER BY k"
         found = self.tables.connection.execute(rows).fetchnumpy()
-        return np.stack([np.asarray(found[name], np.uint8) for name in self.byte_names], axis=1)
+        table = np.stack([np.asarray(found[name]) for name in self.words], axis=1)
+        return table.astype(">u8").view(np.uint8)[:, :size]
 
     def _bits_elsewhere(self, size: int) -> Table:
         """Fetch the bytes of everybody, without a name and in an order of their own."""
@@ -126,15 +123,11 @@ def _salts(pairs: int, seed: int) -> list[str]:
     return [salt(seed, block) for block in blocks(pairs)]
 
 
-def _with_bytes(every: str, pairs: int, seed: int) -> str:
-    """Return SQL for ids k with columns b0, b1, ...: bytes of their hashes, eight at a time."""
-    size = count_bytes(pairs)
+def _with_words(every: str, pairs: int, seed: int) -> str:
+    """Return DuckDB's SQL for ids k with columns w0, w1, ...: 64 bits each of their hashes."""
     hashed = [f"md5('{text}' || CAST(k AS VARCHAR)) AS h{j}"
               for j, text in enumerate(_salts(pairs, seed))]  # fmt: skip
     words = [f"CAST('0x' || substr(h{w // 2}, {16 * (w % 2) + 1}, 16) AS UBIGINT) AS w{w}"
-             for w in range(-(-size // _WORD))]  # fmt: skip
-    cut = [f"CAST((w{i // _WORD} >> {8 * (_WORD - 1 - i % _WORD)}) & 255 AS UTINYINT) AS b{i}"
-           for i in range(size)]  # fmt: skip
+             for w in range(count_words(pairs))]  # fmt: skip
     inner = f"SELECT k, {', '.join(hashed)} FROM ({every}) AS e"
-    middle = f"SELECT k, {', '.join(words)} FROM ({inner}) AS h"
-    return f"SELECT k, {', '.join(cut)} FROM ({middle}) AS w"
+    return f"SELECT k, {', '.join(words)} FROM ({inner}) AS h"

@@ -42,14 +42,27 @@ def count_bytes(pairs: int) -> int:
     return -(-pairs // 8)
 
 
+def count_words(pairs: int) -> int:
+    """Return how many words of 64 bits hold so many pairs of worlds."""
+    return -(-pairs // 64)
+
+
 def by_byte(rows: str, keys: Sequence[str], parts: Sequence[Part], pairs: int) -> str:
-    """Return SQL for sums by keys and byte, of a relation that has bytes b0, b1, ... in columns."""
+    """Return DuckDB's SQL for sums by keys and byte.
+
+    The relation has words w0, w1, ... of 64 bits in columns: eight columns of bytes would take it
+    three times as long to write.
+    """
     shown = ", ".join([*keys, *(f"{part.sql} AS {part.name}" for part in parts)])
-    by = ", ".join([*keys, ""])
+    by = ", ".join([*keys, "b"])
     return " UNION ALL ".join(
-        f"SELECT {i} AS i, b{i} AS b, {shown} FROM {rows} GROUP BY {by}b{i}"
+        f"SELECT {i} AS i, b, {shown} FROM (SELECT *, {_byte(i)} AS b FROM {rows}) GROUP BY {by}"
         for i in range(count_bytes(pairs))
     )
+
+
+def _byte(i: int) -> str:
+    return f"CAST((w{i // 8} >> {56 - 8 * (i % 8)}) & 255 AS UTINYINT)"
 
 
 def by_bit(cells: str, keys: Sequence[str], parts: Sequence[Part], double: str) -> str:
