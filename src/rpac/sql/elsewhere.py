@@ -98,6 +98,9 @@ class Elsewhere(ABC):
                     part.set("quoted", True)
                 alias = table.alias or table.name
                 table.replace(exp.alias_(there, alias, table=True, quoted=True))
+        for i, inner in enumerate(list(tree.find_all(exp.Subquery))):
+            if isinstance(inner.parent, exp.From | exp.Join) and not inner.alias:
+                inner.set("alias", exp.TableAlias(this=exp.to_identifier(f"__s{i}")))
         return self.written(tree)
 
     def sums(
