@@ -56,13 +56,17 @@ def by_hand(connection, query, form, world):
     known = {key for key in rows if "other" not in key}
     assert set(found) <= known, set(found) - known
     table = (query(np.array([world]))[0] * form.scale).reshape(len(rows), -1)
+    people = query.database.people
+    half = people.units / people.sizes[world]
     worst = 0.0
     for key, answer in zip(rows, table, strict=True):
         if key not in found:
             assert (answer[degrees > 0] == 0).all(), key
             continue
-        expected = np.nan_to_num(np.array(found[key])) * 2.0**degrees
-        error = np.abs(answer - expected) / np.maximum(np.abs(expected), 1.0)
+        expected = np.nan_to_num(np.array(found[key])) * half**degrees
+        rounding = 1.0 if all(m.counts for m in query.measures) else 0.0
+        error = np.maximum(np.abs(answer - expected) - rounding, 0.0)
+        error /= np.maximum(np.abs(expected), 1.0)
         worst = max(worst, float(error.max()))
     assert worst < 1e-9, (query.sql, worst)
     return worst

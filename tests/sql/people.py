@@ -71,6 +71,12 @@ def hand(db, sql, world):
     return run_on(tables_of(members(db, world)), sql)
 
 
+def factor(db, world):
+    """Return what a total of a world is multiplied by, to speak of everybody."""
+    inside = db.source.masks[world]
+    return inside.size / inside.sum()
+
+
 def as_float(value):
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=datetime.UTC).timestamp()

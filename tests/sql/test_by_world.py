@@ -59,7 +59,7 @@ def test_the_first_answer_of_a_world_is_the_run_that_was_needed_and_the_next_a_n
     runs = ByWorld(read(db, "SELECT median(x) AS m FROM t"))
     rows, values = runs.study()
     assert rows == [()]
-    db.connection.execute("UPDATE pool.t SET x = 10 * x")
+    db.connection.execute("UPDATE raw.t SET x = 10 * x")
     first, second = runs.answers(np.array([4, 4]))
     assert np.array_equal(first, values[4])
     assert np.array_equal(second, 10 * values[4])

@@ -28,7 +28,7 @@ def test_files_are_named_after_themselves_and_give_rows(tmp_path):
     path = tmp_path / "Staff.csv"
     pd.DataFrame(STAFF).to_csv(path, index=False)
     db = rpac.Database(path, "rows", worlds=32)
-    assert len(db.units) == N
+    assert db.source.units.size == N
     value = rpac.privatize(db.query("select avg(salary) a from staff"), db.source, 1).value
     assert list(value[0]) == ["a"]
     assert repr(db) == "Database(units of rows)"

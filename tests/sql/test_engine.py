@@ -29,7 +29,7 @@ def test_tables_of_every_kind_are_loaded_with_the_types_of_their_columns(con, ma
     data = {"Id": [1, 2, 2], "pay": [1.5, None, 3.0], "name": ["a", "b", None]}
     table = duckdb.from_arrow(pa.table(data)) if make == "relation" else make(data)
     assert load(con, "Staff", table) == {"id": "BIGINT", "pay": "DOUBLE", "name": "VARCHAR"}
-    rows = con.execute("FROM pool.staff").fetchall()
+    rows = con.execute("FROM raw.staff").fetchall()
     assert [(row[0], row[2]) for row in rows] == [(1, "a"), (2, "b"), (2, None)]
 
 
@@ -39,11 +39,11 @@ def test_files_are_loaded_whatever_they_are_called(con, tmp_path, suffix):
     table = frame(x=[1, 2, 3])
     table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
     assert load(con, "t", path) == {"x": "BIGINT"}
-    assert con.execute("SELECT sum(x) FROM pool.t").fetchall() == [(6,)]
+    assert con.execute("SELECT sum(x) FROM raw.t").fetchall() == [(6,)]
 
 
 def test_files_that_are_not_there_or_no_tables_are_refused(con, tmp_path):
-    with pytest.raises(rpac.InputError, match=r"Expected a \.csv or \.parquet file; got 'a\.txt'"):
+    with pytest.raises(rpac.InputError, match=r"Expected a \.csv, \.parquet or \.duckdb file; got 'a\.txt'"):
         load(con, "t", "somewhere/a.txt")
     with pytest.raises(rpac.InputError, match=r"Expected a file that exists; got 'a\.csv'"):
         load(con, "t", tmp_path / "a.csv")
@@ -76,10 +76,10 @@ COLUMNS = {"t": {"name": "VARCHAR", "x": "BIGINT"}}
 def test_errors_of_names_and_types_are_told_and_errors_of_entries_are_not(con):
     load(con, "t", frame(name=["secret"], x=[1]))
     for sql, message in {
-        "SELECT y FROM pool.t": 'a query that DuckDB can run; got Binder Error: .*"y"',
-        "SELECT x FROM pool.u": "a query that DuckDB can run; got Catalog Error: .* u ",
+        "SELECT y FROM raw.t": 'a query that DuckDB can run; got Binder Error: .*"y"',
+        "SELECT x FROM raw.u": "a query that DuckDB can run; got Catalog Error: .* u ",
         "SELEC": "a query that DuckDB can run; got Parser Error",
-        "SELECT avg(name) FROM pool.t": "numbers where the query computes; got text in 'name'",
+        "SELECT avg(name) FROM raw.t": "numbers where the query computes; got text in 'name'",
         "SELECT avg('a' || 'b')": "computes; got text in an expression. Count it",
     }.items():
         with pytest.raises(rpac.InputError, match=message) as caught:
@@ -88,10 +88,10 @@ def test_errors_of_names_and_types_are_told_and_errors_of_entries_are_not(con):
     with pytest.raises(
         rpac.MechanismError, match="every world; got a ConversionException. Guard"
     ) as e:
-        execute(con, "SELECT name::INT FROM pool.t")
+        execute(con, "SELECT name::INT FROM raw.t")
     assert "secret" not in str(e.value)
-    assert execute(con, "SELECT x FROM pool.t") == [(1,)]
-    assert execute(con, "SELECT x FROM pool.t", "fetchnumpy")["x"].tolist() == [1]
+    assert execute(con, "SELECT x FROM raw.t") == [(1,)]
+    assert execute(con, "SELECT x FROM raw.t", "fetchnumpy")["x"].tolist() == [1]
 
 
 def test_a_database_that_broke_says_so_in_the_one_way(con):
@@ -109,7 +109,7 @@ def test_no_class_of_error_makes_a_failure_on_rows_a_fact_of_the_text(con):
         load(con, f"t{pay}", frame(pay=[pay]))
         text = """'{"error":true,"error_type":"x","error_message":"' || pay || '"}'"""
         with pytest.raises(rpac.MechanismError) as caught:
-            execute(con, f"SELECT TRY(json_deserialize_sql({text})) FROM pool.t{pay}")
+            execute(con, f"SELECT TRY(json_deserialize_sql({text})) FROM raw.t{pay}")
         said.add(str(caught.value))
     assert said == {"Expected a query that runs on every world; got a ParserException. "
                     "Guard casts with TRY."}  # fmt: skip

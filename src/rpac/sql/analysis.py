@@ -30,7 +30,8 @@ from rpac.sql.roles import (
     keeps_owners,
     worst,
 )
-from rpac.sql.syntax import Node, group_keys, is_grouped, outward, own_nodes, source_names
+from rpac.sql.owners import direct
+from rpac.sql.syntax import Node, group_keys, is_grouped, joined, outward, own_nodes, source_names
 from rpac.sql.tables import Tables
 
 _UNSEEN = (exp.Window, exp.Unnest, exp.Lateral, exp.TableSample)
@@ -93,7 +94,7 @@ class Analysis:
         private = any(facts.private for facts in (*secret.values(), *below))
         merged = grouped or bool(select.args.get("limit"))
         return Facts(
-            private, owned, owned and local, next(iter(secret)) if local else None, rows,
+            private, owned, owned and local, self._owner(scope, secret) if local else None, rows,
             growth(private=private, owned=owned, merged=merged), columns,
         )  # fmt: skip
 
@@ -120,6 +121,22 @@ class Analysis:
         if not known or len(components(self._ties(scope), owned)) > 1:
             return None
         return 1 if owned else 0
+
+    def _owner(self, scope: Scope, secret: Mapping[str, Facts]) -> str:
+        """Return the source that the owner of a joined row is read from.
+
+        All are of the same unit; one that has its id in a column of its own needs no other table.
+        Not one that an outer join adds: it may be missing.
+        """
+        inner = [name for name, join in joined(scope.expression) if join is None or not join.side]
+        known = [name for name in inner if name in secret]
+        return min(known, key=lambda name: self._indirect(scope.sources[name]))
+
+    def _indirect(self, source: Node) -> int:
+        if isinstance(source, Scope):
+            return 1
+        link = self.tables.private[source.name]
+        return 0 if direct(self.tables.unit, source.name, link) is not None else 2
 
     def _local(self, scope: Scope, secret: Mapping[str, Facts]) -> bool:
         """Rule 8: rows of one unit each are local if all that they are made of is.

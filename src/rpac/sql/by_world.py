@@ -10,7 +10,7 @@ import numpy as np
 from sqlglot import exp
 
 from rpac._base.progress import progress
-from rpac._base.types import Bools, Floats, Ints
+from rpac._base.types import Floats, Ints
 from rpac.errors import MechanismError
 from rpac.sql.domain import Groups
 from rpac.sql.measures import as_number, bounded
@@ -36,11 +36,10 @@ class ByWorld:
             The keys of the rows, and (worlds + 1, rows, measures) numbers, the pool's last; NaN
             for NULL.
         """
-        members, rows = self.tables.source.members, self.groups.rows
+        worlds, rows = len(self.tables.source.members), self.groups.rows
         with self._inside():
-            found = [self._run(np.ones(members.units, bool))]
-            places = range(len(members))[::-1]
-            found += [self._run(members.world(i)) for i in progress(places, len(places))]
+            found = [self._run(None)]
+            found += [self._run(i) for i in progress(range(worlds)[::-1], worlds)]
         values = np.stack(found[::-1])
         self._first = dict(enumerate(values[:-1]))
         return rows, values
@@ -56,7 +55,7 @@ class ByWorld:
 
     def _answer(self, world: int) -> Floats:
         first = self._first.pop(world, None)
-        return self._run(self.tables.source.members.world(world)) if first is None else first
+        return self._run(world) if first is None else first
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
@@ -69,14 +68,14 @@ class ByWorld:
             run(self.tables, "RESET threads")
             run(self.tables, "SET schema = 'main'")
 
-    def _run(self, members: Bools) -> Floats:
-        """Return the (rows, measures) numbers on the rows of these units.
+    def _run(self, world: int | None) -> Floats:
+        """Return the (rows, measures) numbers on the rows of a world's units; None: of all.
 
         A query that fails has none; nor has a key with several rows, for want of a way to choose.
         An error in either case would tell that units make it.
         """
         out = np.full((len(self.groups.rows), len(self.question.measures)), np.nan)
-        self.tables.enter(np.flatnonzero(members))
+        self.tables.enter(world)
         try:
             found = run(self.tables, self._sql, "fetchnumpy")
         except MechanismError:

@@ -7,10 +7,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
+from rpac._base.checks import refuse
 from rpac.person.source import ROWS, Presence
+from rpac.sql.elsewhere import Elsewhere
 from rpac.sql.owned import Owned
 from rpac.sql.query import Query
 from rpac.sql.tables import Tables
+
+
+def elsewhere(engine: Any) -> Elsewhere | None:
+    """Return the database that an address or a session is; None for none."""
+    if engine is None or isinstance(engine, Elsewhere):
+        return engine
+    if isinstance(engine, str) and engine.startswith(("postgresql://", "postgres://")):
+        from rpac.sql.postgres import Postgres
+
+        return Postgres(engine)
+    if hasattr(engine, "sql") and hasattr(engine, "table"):
+        from rpac.sql.spark import Spark
+
+        return Spark(engine)
+    got = repr(engine.partition(":")[0]) if isinstance(engine, str) else type(engine).__name__
+    raise refuse("engine='postgresql://...' or a Spark session", got, "Or leave it out for DuckDB.")
 
 
 @final
@@ -36,6 +54,10 @@ class Database(Tables):
         middle: What averages are counted from.
         schema: What is declared of columns.
         size: About how many units there are.
+        engine: Who has the tables: "postgresql://..." or a Spark session. Then `tables` are names
+            there, and rows never leave it; None: the embedded DuckDB.
+        memory_limit: Of the embedded DuckDB, in its words ("2GB").
+        temp_directory: Where it puts what does not fit, unreadable to others.
 
     Tables are read when the first question is asked: for half-samples (`source`) with the types
     that DuckDB finds, and for the promise *person* (`presence`) entry by entry.
@@ -49,14 +71,17 @@ class Database(Tables):
     """
 
     def __init__(
-        self, tables: Mapping[str, Any] | str | Path, unit: str,
+        self, tables: Mapping[str, Any] | Sequence[str] | str | Path, unit: str,
         links: Mapping[str, str] | None = None, *, public: Sequence[str] = (),
         keys: Mapping[str, Sequence[Any]] | None = None, worlds: int = 512, seed: int = 0,
         caps: Mapping[str, Any] | None = None, middle: Mapping[str, float] | None = None,
         schema: Mapping[str, Any] | None = None, size: int | None = None,
+        engine: Any = None, memory_limit: str | None = None,
+        temp_directory: str | Path | None = None,
     ) -> None:  # fmt: skip
         said = {"tables": tables, "unit": unit, "links": links, "public": public, "keys": keys}
-        self._said: dict[str, Any] = said
+        place = {"memory_limit": memory_limit, "temp_directory": temp_directory}
+        self._said: dict[str, Any] = said | place | {"engine": elsewhere(engine)}
         self._drawn: dict[str, Any] = {"worlds": worlds, "seed": seed}
         declared = {"caps": caps, "middle": middle or {}, "schema": schema, "size": size}
         self._declared: dict[str, Any] = declared

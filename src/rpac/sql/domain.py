@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
@@ -39,7 +40,7 @@ from rpac.sql.syntax import (
     joined,
     outward,
 )
-from rpac.sql.tables import run
+from rpac.sql.tables import described, run
 
 _ZONED = "WITH TIME ZONE"
 LARGEST = 100_000
@@ -151,7 +152,7 @@ class _Sources:
             rows = _listed_scope(self.analysis, source, columns)
         else:
             shown = ", ".join(map(quoted, columns))
-            rows = f"SELECT DISTINCT {shown} FROM pool.{quoted(source.name)}"
+            rows = f"SELECT DISTINCT {shown} FROM {self.analysis.tables.home}.{quoted(source.name)}"
         if name not in self.hollow:
             return rows
         return f"{rows} UNION SELECT {', '.join(f'NULL AS {quoted(c)}' for c in columns)}"
@@ -246,14 +247,39 @@ class Groups:
             names, root = [f"k{j}" for j in free], question.analysis.root
             if isinstance(question.tree, exp.Select):
                 items = [(f"k{j}", self.keys[j]) for j in free]
-                parts.append(f"({listed(question.analysis, root, items)})")
+                rows = listed(question.analysis, root, items)
             else:
                 places = [question.keys[j] for j in free]
-                parts.append(f"({listed_places(question.analysis, root, places, names)})")
+                rows = listed_places(question.analysis, root, places, names)
+            parts.append(f"({self._fetched(rows, names)})")
         for j, entries in declared.items():
             values = exp.Array(expressions=[exp.convert(e) for e in entries]).sql("duckdb")
             parts.append(f"(SELECT unnest({values}) AS k{j})")
         return " CROSS JOIN ".join(parts)
+
+    def _fetched(self, rows: str, names: list[str]) -> str:
+        """Return SQL for what a query lists; what is listed elsewhere is fetched first."""
+        tables = self.question.tables
+        if tables.engine is None:
+            return rows
+        kinds = described(tables, rows)
+        cut = f"SELECT * FROM ({rows}) AS every LIMIT {LARGEST + 1}"
+        found = tables.engine.fetch(tables.engine.placed(cut, tables.places))
+        columns = zip(*found, strict=True) if found else [[] for _ in names]
+        made = {name: pa.array(list(c)) for name, c in zip(names, columns, strict=True)}
+        at = f"__listed_{self.table[14:]}"
+        tables.connection.register("__listing", pa.table(made))
+        shown = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in kinds)
+        run(tables, f"CREATE OR REPLACE TEMP TABLE {at} AS SELECT {shown} FROM __listing")
+        tables.connection.unregister("__listing")
+        return f"SELECT * FROM {at}"
+
+    @cached_property
+    def places(self) -> dict[tuple[Any, ...], int]:
+        """The number of every row of the answer, by its keys."""
+        names = [f"k{j}" for j in range(len(self.keys))]
+        found = run(self.question.tables, f"SELECT {', '.join([*names, 'g'])} FROM {self.table}")
+        return {row[:-1]: row[-1] for row in found}
 
     def _declared(self) -> dict[int, list[Any]]:
         """Return declared entries by the place of their key."""

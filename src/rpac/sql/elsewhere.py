@@ -7,14 +7,16 @@ DuckDB. What reads rows is written in the dialect of the engine that has them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from rpac._base.checks import refuse
 from rpac.errors import MechanismError
+from rpac.sql.owners import RAW
+from rpac.sql.slices import Part, by_bit, count_bytes
 from rpac.sql.syntax import Node
 
 _FAILING = (exp.Try, exp.TryCast)
@@ -29,6 +31,8 @@ class Elsewhere(ABC):
     """
 
     dialect: str
+    double: str
+    """The name of its type of floats."""
     types: Mapping[str, str] = MappingProxyType({})
     """DuckDB's names of the engine's own types."""
 
@@ -38,6 +42,14 @@ class Elsewhere(ABC):
     @abstractmethod
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Return names and the engine's own types of the columns of a table, by its name there."""
+
+    @abstractmethod
+    def md5(self, salt: str) -> str:
+        """Return SQL for the hash of a text and the id k, in hexadecimal."""
+
+    @abstractmethod
+    def byte(self, text: str) -> str:
+        """Return SQL for the number of two hexadecimal digits."""
 
     @abstractmethod
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
@@ -70,6 +82,64 @@ class Elsewhere(ABC):
         What fails all the same fails for everybody: under *sample* that is withheld and charged.
         """
         return tree.transform(_bare)
+
+    def placed(self, sql: str | Node, places: Mapping[str, str]) -> str:
+        """Return a query in the engine's dialect, on its own tables.
+
+        Args:
+            sql: In DuckDB's dialect, over tables of the schema `raw`.
+            places: Names there of these tables, by name.
+        """
+        tree = parse_one(sql, read="duckdb") if isinstance(sql, str) else sql.copy()
+        for table in list(tree.find_all(exp.Table)):
+            if table.db == RAW:
+                there = exp.to_table(places[table.name], dialect=self.dialect)
+                for part in there.find_all(exp.Identifier):
+                    part.set("quoted", True)
+                alias = table.alias or table.name
+                table.replace(exp.alias_(there, alias, table=True, quoted=True))
+        for i, inner in enumerate(list(tree.find_all(exp.Subquery))):
+            if isinstance(inner.parent, exp.From | exp.Join) and not inner.alias:
+                inner.set("alias", exp.TableAlias(this=exp.to_identifier(f"__s{i}")))
+        return self.written(tree)
+
+    def sums(
+        self,
+        rows: str | Node,
+        keys: Sequence[str],
+        parts: Sequence[Part],
+        people: tuple[int, Sequence[str]],
+        places: Mapping[str, str],
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of `slices.by_bit`: sums over all worlds, from one pass.
+
+        Args:
+            rows: Relation over `raw` with the keys, the owner's id k and what parts need.
+            keys: Names of columns that tell groups apart.
+            parts: What is put together.
+            people: Number of pairs of worlds, and the salts of ids' hashes.
+            places: Names there of the tables, by name.
+        """
+        pairs, salts = people
+        size = count_bytes(pairs)
+        hashed = [f"{self.md5(text)} AS h{j}" for j, text in enumerate(salts)]
+        cut = [f"substr(h{i // 16}, {2 * (i % 16) + 1}, 2) AS b{i}" for i in range(size)]
+        inner = f"SELECT r.*, {', '.join(hashed)} FROM ({self.placed(rows, places)}) AS r"
+        middle = f"SELECT h.*, {', '.join(cut)} FROM ({inner}) AS h"
+        names = [f"b{i}" for i in range(size)]
+        sets = ", ".join(f"({', '.join([*keys, name])})" for name in names)
+        shown = ", ".join([*keys, *names, *(f"{p.sql} AS {p.name}" for p in parts)])
+        cells = f"SELECT {shown} FROM ({middle}) AS m GROUP BY GROUPING SETS ({sets})"
+        place = " ".join(f"WHEN {name} IS NOT NULL THEN {i}" for i, name in enumerate(names))
+        byte = self.byte(f"coalesce({', '.join(names)})" if size > 1 else names[0])
+        listed = [*keys, f"CASE {place} END AS i", f"{byte} AS b", *(p.name for p in parts)]
+        known = f"SELECT {', '.join(listed)} FROM ({cells}) AS s"
+        return self.fetch(by_bit(known, keys, parts, self.double))
+
+    def hashes(self, ids: str, salts: Sequence[str], places: Mapping[str, str]) -> Any:
+        """Return the hashes of ids k, in hexadecimal: a tuple an id."""
+        listed = ", ".join(self.md5(text) for text in salts)
+        return self.fetch(f"SELECT {listed} FROM ({self.placed(ids, places)}) AS r")
 
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT in the engine's dialect; errors say nothing of rows.

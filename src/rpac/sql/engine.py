@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import glob
 import re
-from collections.abc import Collection, Mapping
+import shutil
+import tempfile
+import weakref
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from rpac._base.checks import refuse
+from rpac._base.hashing import digest
 from rpac.errors import MechanismError, RpacError
 from rpac.worlds import tables as frames
 
@@ -21,15 +26,40 @@ _UNREAD = (
 _NESTED = re.compile(r"\b(STRUCT|ENUM|UNION|MAP|ROW)\(", re.IGNORECASE)
 _BRACKETS = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|[()]")
 """What opens and closes, outside of names and entries in quotes."""
+_WAREHOUSES = (".duckdb", ".ddb")
 _FRAMES = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 
 
-def connect() -> Any:
-    """Return a database in memory: `pool` for all rows, `world` for those of one world."""
+def connect(memory_limit: str | None = None, temp_directory: str | Path | None = None) -> Any:
+    """Return a database in memory: `raw` for tables as they are, `pool` for rows with their owner.
+
+    What does not fit in memory goes to a folder that nobody else can read, and which is gone with
+    the database.
+
+    Args:
+        memory_limit: In DuckDB's words ("2GB"); by default DuckDB's own.
+        temp_directory: Where to make that folder; by default where the system has such.
+    """
     connection = duckdb.connect()
-    connection.execute("CREATE SCHEMA pool")
-    connection.execute("CREATE SCHEMA world")
+    for schema in ("raw", "pool", "world"):
+        connection.execute(f"CREATE SCHEMA {schema}")
+    spill = tempfile.mkdtemp(prefix="rpac-", dir=temp_directory)  # mode 0700
+    weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
+    connection.execute(f"SET temp_directory = {_literal(spill)}")
+    if memory_limit is not None:
+        try:
+            connection.execute(f"SET memory_limit = {_literal(memory_limit)}")
+        except duckdb.Error:
+            got = repr(memory_limit)
+            raise refuse("a memory limit such as '2GB'", got, "Write a number and GB.") from None
     return connection
+
+
+def close_files(connection: Any, files: Sequence[str]) -> None:
+    """Let the database read no file but these, which are its tables, and no network."""
+    connection.execute("SET python_enable_replacements = false")
+    connection.execute(f"SET allowed_paths = [{', '.join(map(_literal, files))}]")
+    connection.execute("SET enable_external_access = false")
 
 
 def quoted(name: str) -> str:
@@ -41,12 +71,16 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def load(connection: Any, name: str, data: Any) -> dict[str, str]:
-    """Copy one table into the schema `pool`; return the SQL types of its columns by name."""
-    at = f"pool.{quoted(name.lower())}"
+def load(connection: Any, name: str, data: Any, schema: str = "raw") -> dict[str, str]:
+    """Put one table into a schema; return the SQL types of its columns by name.
+
+    Frames and CSV files are copied. Parquet (a file, a folder, a glob) and DuckDB files stay where
+    they are, and are read there by every question.
+    """
+    at = f"{schema}.{quoted(name.lower())}"
     try:
         if isinstance(data, str | Path):
-            connection.execute(f"CREATE TABLE {at} AS FROM {_file(Path(data))}")
+            connection.execute(f"CREATE {_in_file(connection, name, Path(data), at)}")
         else:
             connection.register("__loading", frames.table(data).to_arrow())
             connection.execute(f"CREATE TABLE {at} AS FROM __loading")
@@ -60,13 +94,68 @@ def load(connection: Any, name: str, data: Any) -> dict[str, str]:
     return {row[0].lower(): row[1] for row in rows}
 
 
-def _file(file: Path) -> str:
-    """Return a file that can be read, as an SQL literal."""
-    if not file.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
-        raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
+def is_warehouse(path: Any) -> bool:
+    """Whether a path is that of a DuckDB file, which has tables of its own."""
+    return isinstance(path, str | Path) and str(path).lower().endswith(_WAREHOUSES)
+
+
+def tables_in(path: str | Path) -> list[str]:
+    """Return the names of the tables in a DuckDB file."""
+    file = _existing(Path(path))
+    try:
+        with duckdb.connect(str(file), read_only=True) as connection:
+            rows = connection.execute(
+                "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' "
+                "UNION SELECT view_name FROM duckdb_views() "
+                "WHERE schema_name = 'main' AND NOT internal ORDER BY 1"
+            ).fetchall()
+    except duckdb.Error as error:
+        kind = f"a {type(error).__name__}"
+        raise refuse("a DuckDB file that can be read", kind, "Check its version.") from None
+    return [row[0] for row in rows]
+
+
+def _in_file(connection: Any, name: str, file: Path, at: str) -> str:
+    """Return what makes a table of a file: a view, where it can be read in place."""
+    if is_warehouse(file):
+        home = "file_" + digest(str(_existing(file)))[:16]
+        connection.execute(f"ATTACH IF NOT EXISTS {_literal(str(file))} AS {home} (READ_ONLY)")
+        return f"VIEW {at} AS FROM {home}.main.{quoted(name)}"
+    if not file.name.lower().endswith((".csv", ".csv.gz")):
+        listed = ", ".join(map(_literal, parquet_files(file)))
+        return f"VIEW {at} AS FROM read_parquet([{listed}])"
+    return f"TABLE {at} AS FROM {_literal(str(_existing(file)))}"
+
+
+def parquet_files(path: Any) -> list[str]:
+    """Return the Parquet files that a path, a folder or a glob means now; none if it is no path."""
+    if not isinstance(path, str | Path) or str(path).lower().endswith((".csv", ".csv.gz")):
+        return []
+    if is_warehouse(path):
+        return []
+    file = Path(path)
+    if file.is_dir():
+        found = sorted(str(one) for one in file.rglob("*.parquet"))
+    elif glob.has_magic(str(file)):
+        found = sorted(glob.glob(str(file), recursive=True))
+    elif file.name.lower().endswith(".parquet"):
+        found = [str(_existing(file))]
+    else:
+        raise refuse("a .csv, .parquet or .duckdb file", repr(file.name), "Convert it first.")
+    if not found:
+        raise refuse("Parquet files", f"none in {file.name!r}", "Check the path.")
+    return [str(Path(one).resolve()) for one in found]
+
+
+def _existing(file: Path) -> Path:
     if not file.is_file():
         raise refuse("a file that exists", repr(file.name), "Check the path.")
-    return "'" + str(file).replace("'", "''") + "'"
+    return file
+
+
+def _literal(text: str) -> str:
+    """Return text as an SQL literal."""
+    return "'" + str(text).replace("'", "''") + "'"
 
 
 def kind_of(data: Any) -> str:

@@ -62,6 +62,11 @@ def whole_type(kind: str) -> bool:
     return bool(_WHOLE.match(kind)) or (kind.startswith("DECIMAL") and kind.endswith(",0)"))
 
 
+def is_time(kind: str) -> bool:
+    """Whether an SQL type holds dates or times."""
+    return bool(_TIME.match(kind))
+
+
 def as_number(column: str, kind: str, label: str) -> str:
     """Return SQL that reads a column as DOUBLE; text is refused.
 
@@ -76,7 +81,7 @@ def as_number(column: str, kind: str, label: str) -> str:
         raise refuse(
             f"numbers or dates in {label!r}", kind.partition("(")[0], "Count it, or group by it."
         )
-    return f"TRY(CAST({column} AS DOUBLE))"
+    return f"CAST({column} AS DOUBLE)"  # no number of these types fails to be one
 
 
 def bounded(values: Any) -> Floats:

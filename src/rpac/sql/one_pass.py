@@ -1,29 +1,28 @@
-"""All worlds from one query: aggregate by (group, unit), then multiply by the world matrix."""
+"""All worlds from one query: sums by (group, byte of membership), put together to answers."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from rpac._base.types import Bools, Floats, Ints
+from rpac._base.checks import refuse
+from rpac._base.types import Floats, Ints
 from rpac.errors import MechanismError
+from rpac.sql.added import AddedRows
 from rpac.sql.domain import Groups
 from rpac.sql.engine import show
 from rpac.sql.measures import as_number, bounded, whole_type
 from rpac.sql.question import Question
 from rpac.sql.syntax import Node, group_keys, own_aggregates, snippet
-from rpac.sql.tables import UNIT, put_in_schema, run
-from rpac.sql.totals import extremes, on_grid, ranked, totals
+from rpac.sql.tables import run
 
-PROBES = 64
-"""Worlds that show how answers spread, before all are answered."""
-_MOST_BITS = 1 << 25
-"""Worlds times units whose membership is unpacked at a time."""
+_MOST_ROWS = 1 << 20
+"""Worlds times groups whose answers are put together at a time."""
 _ADDED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _ODD = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Window, exp.GroupingSets, exp.Rollup,
         exp.Cube)  # fmt: skip
@@ -60,119 +59,72 @@ def _private_sources(question: Question) -> list[Node]:
     return [s for s in sources if isinstance(s, exp.Table) and s.name in private]
 
 
-@dataclass(frozen=True)
-class Cells:
-    """What every unit adds to every group: a fact of the pool.
+class OnePass:
+    """The answers of one question on all worlds, from one aggregation in the engine.
 
     Attributes:
-        kinds: SQL type of every aggregate.
-        size: Number of groups.
-        groups: (n,) rising group of every cell.
-        units: (n,) unit of every cell.
-        summed: Names of what is added up: rows (n), entries (c0, c1, ...), values (v0, v1, ...).
-        added: (n, len(summed)) what the unit adds to the group.
-        least: (n,) values of each MIN and MAX, by aggregate; those of MAX with their sign changed.
-        ranks: For these, the cells of every group by rising value.
+        groups: The rows of the answer.
+        rows: What it adds up, row by row.
     """
-
-    kinds: list[str]
-    size: int
-    groups: Ints
-    units: Ints
-    summed: list[str]
-    added: Floats
-    least: dict[int, Floats]
-    ranks: dict[int, list[Ints]]
-
-
-class OnePass:
-    """The answers of one question on any worlds, from one aggregation."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.tables = question, question.tables
         self.aggregates = list({n.sql(): n for n in own_aggregates(question.tree)}.values())
         self.keys = group_keys(question.tree)
         self.groups = Groups(question)
+        self.rows = AddedRows(question, self.aggregates)
+        if self.tables.engine is not None:
+            self._refuse_inner_queries()
+
+    def _refuse_inner_queries(self) -> None:
+        """Refuse what is computed from sums by looking at tables again: they are elsewhere."""
+        tree = self.question.tree
+        nodes = [tree.selects[m.place] for m in self.question.measures]
+        found = [node for node in (*nodes, tree.args.get("having")) if node and node.find(exp.Query)]
+        if found:
+            got, move = repr(snippet(found[0])), "Ask for it in a query of its own."
+            raise refuse("columns without sub-queries, elsewhere", got, move)
 
     def study(self) -> tuple[list[tuple[Any, ...]], Floats]:
-        """Return the keys of the rows, and answers that show how they spread.
+        """Return the keys of the rows, and the answers of all worlds and, last, of the pool.
 
-        These are (k + 1, rows, measures) numbers, of the first worlds and, last, of the pool; NaN
-        for NULL.
+        These are (worlds + 1, rows, measures) numbers; NaN for NULL.
         """
-        members = self.tables.source.members
-        masks = members.rows(range(min(PROBES, len(members))))
-        values = self._values(np.append(masks, np.ones_like(masks[:1]), axis=0))
-        return self.groups.rows, values
+        return self.groups.rows, self._values(range(len(self._sums)))
 
     def answers(self, worlds: Ints) -> Floats:
         """Return the (k, rows, measures) numbers of these worlds; NaN for NULL."""
-        members = self.tables.source.members
-        size = max(1, _MOST_BITS // members.units)
-        parts = [worlds[a : a + size] for a in range(0, len(worlds), size)]
-        return np.concatenate([self._values(members.rows(part)) for part in parts])
+        return self._values([int(world) for world in worlds])
 
     @cached_property
-    def _cells(self) -> Cells:
-        """Aggregate by (group, unit), and number the groups."""
-        tree, owner = owned_tree(self.question)
+    def _sums(self) -> Floats:
+        """(worlds + 1, groups, parts) what the engine added up; the pool's last."""
         size = len(self.groups.rows)
-        parts = [exp.alias_(key.copy(), f"k{i}") for i, key in enumerate(group_keys(tree))]
-        parts.append(exp.alias_(owner.copy(), "u"))
-        parts.append(exp.alias_(exp.Count(this=exp.Star()), "n"))
-        for i, node in enumerate(self.aggregates):
-            parts += _partials(i, node)
-        tree.set("expressions", parts)
-        tree.group_by(owner, copy=False)
-        run(self.tables, f"CREATE OR REPLACE TEMP TABLE __cells AS {tree.sql('duckdb')}")
-        types = {row[0]: row[1] for row in run(self.tables, "DESCRIBE __cells")}
-        kinds = [types[f"v{i}"] for i in range(len(self.aggregates))]
-        found = self._fetched(kinds)
-        run(self.tables, "DROP TABLE __cells")
-        return self._collected(kinds, found, size)
+        found = self.rows.summed(self.groups, size)
+        pair = found[:: len(found) // 2][:2]  # a world, and all that is not in it
+        least = np.array([part.again == "min" for part in self.rows.parts])
+        with np.errstate(all="ignore"):
+            whole = np.where(least, np.fmin(*pair), np.nan_to_num(pair).sum(axis=0))
+        found = np.concatenate([found, whole[None]])
+        return np.where(least, found, np.nan_to_num(found))
 
-    def _fetched(self, kinds: list[str]) -> dict[str, Any]:
-        """Return the cells as numbers, with that of their group, group by group."""
-        same = [f"c.k{i} IS NOT DISTINCT FROM g.k{i}" for i in range(len(self.keys))]
-        listed = ["g", "u", "CAST(n AS DOUBLE) AS n"]
-        for i, node in enumerate(self.aggregates):
-            sign = "-" if isinstance(node, exp.Max) else ""
-            listed.append(f"{sign}{as_number(f'v{i}', kinds[i], snippet(node))} AS v{i}")
-            listed.append(f"CAST(c{i} AS DOUBLE) AS c{i}")
-        found: dict[str, Any] = run(
-            self.tables,
-            f"SELECT {', '.join(listed)} FROM __cells AS c "
-            f"JOIN {self.groups.table} AS g ON {' AND '.join(same) or 'true'} ORDER BY g, u",
-            "fetchnumpy",
-        )
-        return found
-
-    def _collected(self, kinds: list[str], found: dict[str, Any], size: int) -> Cells:
-        extreme = [i for i, node in enumerate(self.aggregates) if _is_extreme(node)]
-        summed = ["n", *(f"c{i}" for i in range(len(kinds)))]
-        summed += [f"v{i}" for i in range(len(kinds)) if i not in extreme]
-        groups, units = (np.asarray(found[name], np.int64) for name in ("g", "u"))
-        table = np.stack([np.nan_to_num(bounded(found[name])) for name in summed], axis=1)
-        least = {i: bounded(found[f"v{i}"]) for i in extreme}
-        ranks = {i: ranked(groups, values, size) for i, values in least.items()}
-        added = on_grid(groups, table, size)
-        return Cells(kinds, size, groups, units, summed, added, least, ranks)
-
-    def _values(self, masks: Bools) -> Floats:
+    def _values(self, worlds: Sequence[int]) -> Floats:
         """Put every aggregate together for every world and group, and compute the measures."""
-        cells, m, members = self._cells, len(masks), np.ascontiguousarray(masks.T)
-        found = totals(cells.groups, cells.units, cells.added, members, cells.size)
-        table = {name: found[:, :, j].ravel() for j, name in enumerate(cells.summed)}
-        table["w"] = np.repeat(np.arange(m), cells.size)
-        table["g"] = np.tile(np.arange(cells.size), m)
-        for i, values in cells.least.items():
-            least = extremes(cells.ranks[i], cells.units, values, members).ravel()
-            table[f"v{i}"] = -least if isinstance(self.aggregates[i], exp.Max) else least
-        return self._measured(table, m)
+        size = max(1, _MOST_ROWS // len(self.groups.rows))
+        parts = [worlds[a : a + size] for a in range(0, len(worlds), size)]
+        return np.concatenate([self._measured(self._table(part), len(part)) for part in parts])
+
+    def _table(self, worlds: Sequence[int]) -> dict[str, Any]:
+        size, sums = len(self.groups.rows), self._sums[list(worlds)]
+        table: dict[str, Any] = {"w": np.repeat(np.arange(len(worlds)), size)}
+        table["g"] = np.tile(np.arange(size), len(worlds))
+        for name, place, sign in self.rows.columns:
+            table[name] = sign * sums[:, :, place].ravel()
+        return table
 
     def _measured(self, table: dict[str, Any], m: int) -> Floats:
         """Compute the measures of m worlds; a world on which one fails has none."""
-        size = self._cells.size
+        size = len(self.groups.rows)
         out = np.full((m, size, len(self.question.measures)), np.nan)
         show(self.tables.connection, "__sums", table)
         try:
@@ -190,7 +142,7 @@ class OnePass:
     @cached_property
     def _projection(self) -> str:
         """The measures in SQL, over the table of sums and, where they name keys, of groups."""
-        tree, kinds = self.question.tree, self._cells.kinds
+        tree, kinds = self.question.tree, self.rows.kinds
         values = [f"{_value(i, node, kinds[i])} AS a{i}" for i, node in enumerate(self.aggregates)]
         nodes = [tree.selects[m.place].unalias() for m in self.question.measures]
         made = ", ".join(["w", "g", *(f"{self._over(n)} AS x{j}" for j, n in enumerate(nodes))])
@@ -211,32 +163,6 @@ class OnePass:
         return text if node.find(exp.Query) else f"TRY({text})"
 
 
-def owned_tree(question: Question) -> tuple[Node, Node]:
-    """Return the query over tables that carry owners, without HAVING, and the owner's column."""
-    analysis = question.analysis
-    tree = question.tree.copy()
-    twins = dict(zip((id(node) for node in question.tree.walk()), tree.walk(), strict=True))
-    put_in_schema(tree, question.tables, "pool")
-    for scope in analysis.root.traverse():
-        facts = analysis.of(scope)
-        if facts.local and scope is not analysis.root and not scope.is_subquery:
-            twin = twins[id(scope.expression)]
-            owner = exp.column(UNIT, facts.owner, quoted=True)
-            twin.select(exp.alias_(owner.copy(), UNIT, quoted=True), copy=False)
-            if twin.args.get("group"):
-                twin.group_by(owner, copy=False)
-    tree.set("having", None)
-    return tree, exp.column(UNIT, analysis.facts.owner, quoted=True)
-
-
-def _partials(i: int, node: Node) -> list[Node]:
-    """Return the columns from which an aggregate is put together: its value and its count."""
-    bare = node.this is None or isinstance(node.this, exp.Star)
-    counted = exp.Count(this=exp.Star() if bare else node.this.copy())
-    value = exp.Sum(this=node.this.copy()) if isinstance(node, exp.Avg) else node.copy()
-    return [exp.alias_(value, f"v{i}"), exp.alias_(counted, f"c{i}")]
-
-
 def _value(i: int, node: Node, kind: str) -> str:
     """Return SQL for an aggregate from its parts, in its own type."""
     if isinstance(node, exp.Count):
@@ -247,7 +173,3 @@ def _value(i: int, node: Node, kind: str) -> str:
     if kind.startswith(("DATE", "TIMESTAMP")):
         value = f"make_timestamp(CAST(s.v{i} * 1e6 AS BIGINT))"
     return f"CASE WHEN s.c{i} > 0 THEN TRY(CAST({value} AS {kind})) END"
-
-
-def _is_extreme(node: Node) -> bool:
-    return isinstance(node, exp.Min | exp.Max)

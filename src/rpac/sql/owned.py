@@ -43,6 +43,8 @@ class Owned(Tables):
         public tables. What is refused depends on names and declarations alone.
     """
 
+    home = "pool"
+
     def __init__(
         self, tables: Any, unit: str, links: Any = None, *, public: Any = (), **options: Any
     ) -> None:
@@ -77,6 +79,24 @@ class Owned(Tables):
         self.connection.execute("SET disabled_optimizers = 'common_subexpressions'")
         for macro in _MACROS:
             self.connection.execute(f"CREATE MACRO {macro}")
+
+    def _number_units(self) -> range:
+        table, column = quoted(self.unit[0]), quoted(self.unit[1])
+        self.connection.execute(
+            f"CREATE TABLE pool.__units AS SELECT *, row_number() OVER (ORDER BY k) - 1 AS u "
+            f"FROM (SELECT DISTINCT {column} AS k FROM pool.{table} WHERE {column} IS NOT NULL)"
+        )
+        return range(self.number("SELECT count(*) FROM pool.__units"))
+
+    def _own_table(self, name: str, link: tuple[str, str, str] | None) -> None:
+        """Let a table have its rows once for each of their owners: the unit, or those of a key."""
+        at, column, owners = f"pool.{quoted(name)}", self.unit[1], "SELECT k, u FROM pool.__units"
+        if link is not None:
+            column, owners = link[0], self._owners(*link[1:])
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE {at} AS SELECT t.*, o.u::INTEGER AS {UNIT} "
+            f"FROM {at} AS t JOIN ({owners}) AS o ON t.{quoted(column)} = o.k"
+        )
 
     def take(self, low: int, high: int) -> None:
         """Let the schema `part` have the rows of units from `low` to below `high` alone."""

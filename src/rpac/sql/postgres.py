@@ -18,6 +18,7 @@ class Postgres(Elsewhere):
     """
 
     dialect = "postgres"
+    double = "DOUBLE PRECISION"
     types = MappingProxyType({
         "smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "real": "FLOAT",
         "double precision": "DOUBLE", "numeric": "DECIMAL", "boolean": "BOOLEAN", "date": "DATE",
@@ -48,9 +49,17 @@ class Postgres(Elsewhere):
         quoted = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
         return [(str(name), str(kind)) for name, kind in self._db.execute(sql, [quoted]).fetchall()]
 
+    def md5(self, salt: str) -> str:
+        """Return SQL for the hash of a text and the id k."""
+        return f"md5('{salt}' || CAST(k AS TEXT))"
+
+    def byte(self, text: str) -> str:
+        """Return SQL for the number of two hexadecimal digits."""
+        return f"CAST(CAST('x' || {text} AS BIT(8)) AS INTEGER)"
+
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         try:
-            with self._db.cursor() as cursor:
+            with self._db.cursor(binary=True) as cursor:  # numbers take 8 bytes
                 return list(cursor.execute(sql).fetchall())
         except Exception:
             self._db.rollback()  # a failed statement ends the transaction, and its snapshot

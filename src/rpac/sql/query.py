@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from rpac._base.checks import refuse
-from rpac._base.types import Floats
+from rpac._base.types import Floats, Ints
 from rpac.answers.table import Table
 from rpac.errors import MechanismError
 from rpac.person.source import Asked, Presence
@@ -22,6 +22,7 @@ from rpac.sql.parsing import parsed, take_order
 from rpac.sql.question import Question, read
 from rpac.sql.rows import Contributions
 from rpac.worlds.flatten import Form
+from rpac.worlds.keyed import scaled
 from rpac.worlds.source import Source
 
 _READ = ("labels", "declared", "lost_keys", "keys", "measures", "order", "limit")
@@ -61,6 +62,9 @@ class Query:
 
     @cached_property
     def _runs(self) -> OnePass | ByWorld:
+        if not self.one_pass and self.database.engine is not None:
+            move = "Count, sum and average rows of one unit each, or load the tables into DuckDB."
+            raise refuse("a query that one pass serves, elsewhere", repr(self.sql), move)
         return OnePass(self._question) if self.one_pass else ByWorld(self._question)
 
     def __getattr__(self, name: str) -> Any:
@@ -99,8 +103,9 @@ class Query:
         table = Table(self._question, rows)
         table.check()
         values = self._studied()
-        filled = _filled(values)
-        self.full = filled[-1]
+        self.full = _filled(values[-1])
+        scaled = self._scaled(values[:-1], np.arange(len(values) - 1))
+        filled = _filled(np.concatenate([scaled, values[-1:]]))
         self._units = np.ones(len(self.measures)) if self._whole else self._spread_units(filled)
         degrees = np.array([measure.degree for measure in self.measures])
         scale = np.tile(self._units * 2.0**degrees, len(rows))
@@ -118,15 +123,23 @@ class Query:
         """Return the answers on these worlds, (k, d), by their numbers: computed at every call."""
         if not self._units.size:
             self.announce(self.database.source)
-        values = self._runs.answers(np.asarray(worlds))
+        values = self._scaled(self._runs.answers(np.asarray(worlds)), np.asarray(worlds))
         answers = (_filled(values) / self._units).reshape(len(values), -1)
         return np.rint(answers.clip(-_WHOLE, _WHOLE)).astype(np.int64) if self._whole else answers
+
+    def _scaled(self, values: Floats, worlds: Ints) -> Floats:
+        """Return totals of worlds as if each held just half of all units."""
+        people = self.database.people
+        degrees = np.array([measure.degree for measure in self.measures])
+        return scaled(values, degrees, people.sizes[worlds], people.units)
 
     def _studied(self) -> Floats:
         """Return the answers that show how they spread; what fails at once is run by world."""
         try:
             return self._runs.study()[1]
         except MechanismError:
+            if self.database.engine is not None:
+                raise
             self._runs = ByWorld(self._question)
             return self._runs.study()[1]
 

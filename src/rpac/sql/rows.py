@@ -23,7 +23,7 @@ from rpac.person.contributions import Rows
 from rpac.questions.kinds import BEYOND, LONGEST, SHORT, snippet
 from rpac.sql.analysis import Analysis
 from rpac.sql.domain import Groups
-from rpac.sql.one_pass import owned_tree
+from rpac.sql.added import owned_tree
 from rpac.sql.owned import Owned
 from rpac.sql.parsing import as_written
 from rpac.sql.question import Question

@@ -17,6 +17,7 @@ class Spark(Elsewhere):
     """Tables and views that a Spark session knows by name."""
 
     dialect = "spark"
+    double = "DOUBLE"
     types = MappingProxyType({
         "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
         "float": "FLOAT", "double": "DOUBLE", "decimal": "DECIMAL", "boolean": "BOOLEAN",
@@ -31,6 +32,14 @@ class Spark(Elsewhere):
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Return names and types of the columns of a table or view."""
         return [(f.name, f.dataType.simpleString()) for f in self._session.table(table).schema]
+
+    def md5(self, salt: str) -> str:
+        """Return SQL for the hash of a text and the id k."""
+        return f"md5(concat('{salt}', CAST(k AS STRING)))"
+
+    def byte(self, text: str) -> str:
+        """Return SQL for the number of two hexadecimal digits."""
+        return f"CAST(conv({text}, 16, 10) AS INT)"
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         with self._lenient():

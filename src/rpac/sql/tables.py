@@ -6,35 +6,56 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sqlglot import exp
 
-from rpac._base.checks import refuse
+from rpac._base.checks import count, refuse
 from rpac._base.hashing import digest
-from rpac._base.types import Ints
-from rpac.sql.engine import connect, describe, execute, kind_of, load, quoted, show
-from rpac.worlds.source import Pool, Subsets
-
-UNIT = "__unit"
-"""Hidden column of private tables: the number of the row's owner."""
+from rpac.sql.elsewhere import Elsewhere
+from rpac.sql.engine import (
+    close_files,
+    connect,
+    describe,
+    execute,
+    is_warehouse,
+    kind_of,
+    load,
+    parquet_files,
+    quoted,
+    tables_in,
+)
+from rpac.sql.owners import RAW as RAW
+from rpac.sql.owners import UNIT as UNIT
+from rpac.sql.owners import direct, owned, owners
+from rpac.sql.people import People
+from rpac.worlds.source import Pool, Subsets, even
 
 
 class Tables:
-    """Loaded tables with a declared privacy unit: what a query is read against and run on.
+    """Tables with a declared privacy unit: what a query is read against and run on.
+
+    Rows stay where they are: those of Parquet and DuckDB files are read in place, and those of a
+    database elsewhere never leave it; there, this process has empty tables of the same types.
 
     Args:
-        tables: Frames, DuckDB relations or paths, by name; or one path, named after its file.
+        tables: Frames, DuckDB relations or paths, by name; or one path, named after its file (of a
+            DuckDB file: all of its tables). With `engine`: names there, by name or as a list.
         unit: "table.column" that names the units; "column" or "rows" if there is one table.
         links: Foreign keys {"child.column": "parent.column"} that lead to the unit.
         public: Names of public tables, and of columns whose entries may be named as groups.
         keys: Declared groups of grouping columns that are not public.
         worlds: Number of half-samples.
         seed: Study randomness that picks them.
+        engine: The database elsewhere that has the tables; None: the embedded DuckDB.
+        memory_limit: Of the embedded DuckDB, in its words ("2GB").
+        temp_directory: Where it puts what does not fit.
     """
+
+    home = RAW
+    """Schema that tables are loaded into."""
 
     def __init__(
         self,
-        tables: Mapping[str, Any] | str | Path,
+        tables: Any,
         unit: str,
         links: Mapping[str, str] | None = None,
         *,
@@ -42,55 +63,69 @@ class Tables:
         keys: Mapping[str, Sequence[Any]] | None = None,
         worlds: int = 512,
         seed: int = 0,
-    ) -> None:
-        if isinstance(tables, str | Path):
-            tables = {Path(tables).name.partition(".")[0]: tables}
-        if not isinstance(tables, Mapping) or not tables:
-            empty = "an empty " if isinstance(tables, Mapping) else ""
-            got = f"{empty}{type(tables).__name__}"
-            raise refuse("tables by name", got, "Pass {'staff': frame}.")
-        self.connection = connect()
-        self.kind = kind_of(next(iter(tables.values())))
+        engine: Elsewhere | None = None,
+        memory_limit: str | None = None,
+        temp_directory: str | Path | None = None,
+    ) -> None:  # fmt: skip
+        self.engine, named = engine, _by_name(tables, away=engine is not None)
+        self.connection = connect(memory_limit, temp_directory)
+        self.kind = "rows" if engine else kind_of(next(iter(named.values())))
+        self.places = {name.lower(): str(data) for name, data in named.items()} if engine else {}
         self.links = {_pair(a): _pair(b) for a, b in (links or {}).items()}
-        self.columns = {name.lower(): self._load(name, data) for name, data in tables.items()}
+        self.columns = {name.lower(): self._load(name, data) for name, data in named.items()}
         self.public, self.keys = self._named_public(public), dict(keys or {})
         self.unit = self._named_unit(unit)
         self.private = self._owned_tables()
         self.entities = self._entities()
         self._draw_from(worlds, seed)
-        self.connection.execute("SET python_enable_replacements = false")
-        self.connection.execute("SET enable_external_access = false")
+        close_files(self.connection, [f for data in named.values() for f in parquet_files(data)]
+                    if engine is None else [])  # fmt: skip
 
     def _draw_from(self, worlds: int, seed: int) -> None:
-        """Number the units, give every row its owner, and choose the half-samples."""
+        """Look who owns which row, and choose the half-samples."""
         self._refuse_nobody()
-        self.units = self._number_units()
-        self._own_rows()
-        pool = Pool(len(self.units), self.version(), self.unit_names())
-        self.source = Subsets(pool, worlds=worlds, seed=seed)
+        self._refuse_orphans()
+        self.people = People.of(self, even(worlds), count(seed, "seed", least=0))
+        members = self.people.members()
+        if self.engine is None:
+            self.enter(None)
+        for name in self.columns:
+            self._make_views(name)
+        self.source = Subsets(Pool(members.units, self.version, members=members), worlds=worlds)
 
-    def enter(self, members: Ints) -> None:
-        """Let the schema `world` show the rows of these units only."""
-        show(self.connection, "__now", {"u": np.ascontiguousarray(members)})
-        self.connection.execute("CREATE OR REPLACE TABLE world.__members AS SELECT u FROM __now")
-        self.connection.unregister("__now")
+    def enter(self, world: int | None) -> None:
+        """Let the schema `world` show the rows of the units of one world; None: of all."""
+        kept = "" if world is None else f" WHERE {self.people.is_in(world)}"
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE world.__members AS SELECT k FROM pool.__units{kept}"
+        )
 
     def unit_names(self) -> list[Any]:
-        """Return the units' own names, by number."""
-        rows = self.connection.execute("SELECT k FROM pool.__units ORDER BY u").fetchall()
+        """Return the units' own names, in the order of `source`."""
+        rows = self.connection.execute("SELECT k FROM pool.__units ORDER BY k").fetchall()
         return [row[0] for row in rows]
 
     def version(self) -> str:
-        """Return a hash of all rows: a changed table is a new secret."""
+        """Return a hash of all rows: a changed table is a new secret.
+
+        Of a database elsewhere, one for all its versions: their charges share a line of the books.
+        """
+        if self.engine is not None:
+            return digest("elsewhere", *(part for pair in sorted(self.places.items()) for part in pair))
         parts: list[str] = []
         for name in sorted(self.columns):
-            at = f"pool.{quoted(name)}"
-            rows = f"SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM {at} AS t"
+            rows = f"SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM raw.{quoted(name)} AS t"
             parts += [name, str(self.connection.execute(rows).fetchall())]
         return digest(*parts)
 
     def _load(self, name: str, data: Any) -> dict[str, str]:
-        found = load(self.connection, name, data)
+        if self.engine is None:
+            found = load(self.connection, name, data, self.home)
+        else:
+            found = self.engine.columns(str(data))
+            listed = ", ".join(f"{quoted(column)} {kind}" for column, kind in found.items())
+            at = f"{self.home}.{quoted(name.lower())}"
+            self.connection.execute(f"CREATE TABLE {at} ({listed})")
         if UNIT in found:
             raise refuse(f"no column {UNIT}", f"one in {name!r}", "Rename it.")
         return found
@@ -108,10 +143,20 @@ class Tables:
         if "rows" in self.columns[table]:
             got, move = f"one in {table!r}", "Rename the column, or name the unit's own."
             raise refuse('unit="rows" for a table without a column of that name', got, move)
-        at = f"pool.{quoted(table)}"
-        self.connection.execute(f"ALTER TABLE {at} ADD COLUMN rows BIGINT")
-        self.connection.execute(f"UPDATE {at} SET rows = rowid")
+        at, many = f"{self.home}.{quoted(table)}", "row_number() OVER () - 1 AS rows"
+        if self.engine is not None:
+            move = "Name the column that says whose row it is."
+            raise refuse("a column of ids, in a database elsewhere", "'rows'", move)
+        kind = "VIEW" if self._is_view(table) else "TABLE"
+        self.connection.execute(f"CREATE TABLE {self.home}.__rows AS SELECT *, {many} FROM {at}")
+        self.connection.execute(f"DROP {kind} {at}")
+        self.connection.execute(f"ALTER TABLE {self.home}.__rows RENAME TO {quoted(table)}")
         return table, "rows"
+
+    def _is_view(self, name: str) -> bool:
+        rows = "FROM duckdb_views() WHERE schema_name = ? AND view_name = ?"
+        found = self.connection.execute(f"SELECT count(*) {rows}", [self.home, name]).fetchall()
+        return bool(found[0][0])
 
     def _named_public(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return public tables, and public columns with their table."""
@@ -185,61 +230,67 @@ class Tables:
 
     def _refuse_nobody(self) -> None:
         table, column = self.unit
-        if self._count(f"FROM pool.{quoted(table)} WHERE {quoted(column)} IS NULL"):
+        if self.number(f"SELECT count(*) FROM raw.{quoted(table)} WHERE {quoted(column)} IS NULL"):
             move = "Fill them in or drop those rows."
             raise refuse(f"a unit in every row of {table}.{column}", "missing ones", move)
 
-    def _number_units(self) -> range:
-        table, column = quoted(self.unit[0]), quoted(self.unit[1])
-        self.connection.execute(
-            f"CREATE TABLE pool.__units AS SELECT *, row_number() OVER (ORDER BY k) - 1 AS u "
-            f"FROM (SELECT DISTINCT {column} AS k FROM pool.{table} WHERE {column} IS NOT NULL)"
-        )
-        return range(self._count("FROM pool.__units"))
-
-    def _own_rows(self) -> None:
-        """Give every row of a private table its owner, and make the views that worlds see."""
+    def _refuse_orphans(self) -> None:
+        """Refuse rows that nobody owns, or several units do: a world could not show them."""
+        every = f"SELECT {quoted(self.unit[1])} AS k FROM raw.{quoted(self.unit[0])}"
         for name, link in self.private.items():
-            total = self._count(f"FROM pool.{quoted(name)}")
-            self._own_table(name, link)
-            if self._count(f"FROM pool.{quoted(name)}") != total:
+            if link is None:
+                continue
+            column, parent, key = link
+            names = every if (parent, key) == self.unit else self._keys_with_owners(parent, key)
+            known = f"LEFT JOIN ({names}) AS o ON t.{quoted(column)} = o.k WHERE o.k IS NULL"
+            if self.number(f"SELECT count(*) FROM raw.{quoted(name)} AS t {known}"):
                 raise refuse(
                     f"an owner for every row of {name!r}", "rows without", "Drop those rows first."
                 )
-        self.connection.execute("CREATE TABLE world.__members (u BIGINT)")
-        for name in self.columns:
-            self._make_views(name)
 
-    def _own_table(self, name: str, link: tuple[str, str, str] | None) -> None:
-        """Let a table have its rows once for each of their owners: the unit, or those of a key."""
-        at, column, owners = f"pool.{quoted(name)}", self.unit[1], "SELECT k, u FROM pool.__units"
-        if link is not None:
-            column, owners = link[0], self._owners(*link[1:])
-        self.connection.execute(
-            f"CREATE OR REPLACE TABLE {at} AS SELECT t.*, o.u::INTEGER AS {UNIT} "
-            f"FROM {at} AS t JOIN ({owners}) AS o ON t.{quoted(column)} = o.k"
-        )
-
-    def _owners(self, parent: str, key: str) -> str:
-        """Return SQL for the owner of every key of a table: one each, or it is refused."""
-        rows = f"SELECT DISTINCT {quoted(key)} AS k, {UNIT} AS u FROM pool.{quoted(parent)}"
-        if self._count(f"FROM ({rows})") != self._count(f"FROM ({rows})", "DISTINCT k"):
+    def _keys_with_owners(self, parent: str, key: str) -> str:
+        """Return SQL for all keys of a table that have an owner: one each, or it is refused."""
+        pairs = owners(self.unit, self.private, parent, key).sql("duckdb")
+        twice = f"SELECT k FROM ({pairs}) AS o GROUP BY k HAVING count(*) > 1"
+        if self.number(f"SELECT count(*) FROM ({twice}) AS x"):
             got, move = "some with several", "Link through a key that is unique."
             raise refuse(f"keys {parent}.{key} that belong to one unit each", got, move)
-        return rows
+        return f"SELECT k FROM ({pairs}) AS o WHERE k IS NOT NULL"
 
-    def _count(self, rows: str, what: str = "*") -> int:
-        return int(self.connection.execute(f"SELECT count({what}) {rows}").fetchall()[0][0])
+    def _with_owners(self, name: str) -> str:
+        """Return SQL for a table's rows with their owners; where keys lead to them, by a table."""
+        link = self.private[name]
+        if self.engine is not None or direct(self.unit, name, link) is not None:
+            return str(owned(self.unit, self.private, name).sql("duckdb"))
+        assert link is not None
+        pairs, kept = owners(self.unit, self.private, *link[1:]), f"pool.{quoted(f'__of_{name}')}"
+        self.connection.execute(f"CREATE TABLE {kept} AS {pairs.sql('duckdb')}")
+        return (
+            f"SELECT t.*, o.{UNIT} FROM raw.{quoted(name)} AS t "
+            f"JOIN {kept} AS o ON t.{quoted(link[0])} = o.k"
+        )
+
+    def number(self, sql: str) -> int:
+        """Return the one number of a query on tables as they are, wherever these are."""
+        if self.engine is None:
+            return int(self.connection.execute(sql).fetchall()[0][0])
+        return int(self.engine.fetch(self.engine.placed(sql, self.places))[0][0])
 
     def _make_views(self, name: str) -> None:
-        """Show a table's own columns: all rows in `main`, those of one world in `world`."""
-        at, hidden, here = quoted(name), "*", ""
+        """Show a table's own columns in `main` and, of one world, `world`; with owners in `pool`."""
+        at = quoted(name)
+        extra = " EXCLUDE (rows)" if self.unit == (name, "rows") else ""
+        self.connection.execute(f"CREATE VIEW main.{at} AS SELECT *{extra} FROM raw.{at}")
+        rows = self._with_owners(name) if name in self.private else f"SELECT * FROM raw.{at}"
+        self.connection.execute(f"CREATE VIEW pool.{at} AS {rows}")
+        here = f"SELECT * FROM raw.{at}"
+        if self.engine is not None:  # there worlds are never entered
+            return
         if name in self.private:
-            extra = ", rows" if self.unit == (name, "rows") else ""
-            hidden = f"* EXCLUDE ({UNIT}{extra})"
-            here = f" WHERE {UNIT} IN (SELECT u FROM world.__members)"
-        self.connection.execute(f"CREATE VIEW main.{at} AS SELECT {hidden} FROM pool.{at}")
-        self.connection.execute(f"CREATE VIEW world.{at} AS SELECT {hidden} FROM pool.{at}{here}")
+            hidden = f"* EXCLUDE ({UNIT}{', rows' if extra else ''})"
+            inside = f"{UNIT} IN (SELECT k FROM world.__members)"
+            here = f"SELECT {hidden} FROM pool.{at} WHERE {inside}"
+        self.connection.execute(f"CREATE VIEW world.{at} AS {here}")
 
 
 def run(tables: Tables, sql: str, form: str = "fetchall") -> Any:
@@ -257,6 +308,21 @@ def put_in_schema(tree: Any, tables: Tables, schema: str) -> None:
     for table in tree.find_all(exp.Table):
         if table.name in tables.columns:
             table.set("db", exp.to_identifier(schema))
+
+
+def _by_name(tables: Any, *, away: bool) -> Mapping[str, Any]:
+    """Return tables by name, however they were given."""
+    if away and isinstance(tables, Sequence):
+        tables = {name: name for name in ([tables] if isinstance(tables, str) else tables)}
+    if isinstance(tables, str | Path):
+        path = tables
+        names = tables_in(path) if is_warehouse(path) else [Path(path).name.partition(".")[0]]
+        tables = {name: path for name in names}
+    if not isinstance(tables, Mapping) or not tables:
+        empty = "an empty " if isinstance(tables, Mapping) else ""
+        got = f"{empty}{type(tables).__name__}"
+        raise refuse("tables by name", got, "Pass {'staff': frame}.")
+    return tables
 
 
 def _pair(name: str) -> tuple[str, str]:

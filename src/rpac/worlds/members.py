@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -45,6 +45,30 @@ class Members(Frozen):
         self.bits, self.paired = bits, paired
         self.shape = (worlds, len(bits))
         self.freeze("bits")
+
+    @classmethod
+    def later(cls, load: Callable[[], Any], units: int, worlds: int, key: str) -> Members:
+        """Return paired members whose bits are fetched when they are first looked at.
+
+        Args:
+            load: Returns the (units, pairs / 8) packed bits.
+            units: Number of units.
+            worlds: Number of worlds, even.
+            key: Says who is in which world, without the bits: what decides them.
+        """
+        made = object.__new__(cls)
+        made.paired, made.shape = True, (worlds, units)
+        made.__dict__.update(_load=load, digest=digest(str(made.shape), key))
+        made.freeze()
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "bits" or "_load" not in self.__dict__:
+            raise AttributeError(name)
+        found = np.asarray(self._load(), np.uint8)
+        found.setflags(write=False)
+        self.__dict__["bits"] = found
+        return found
 
     @cached_property
     def digest(self) -> str:

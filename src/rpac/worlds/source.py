@@ -14,7 +14,7 @@ from rpac._base.checks import array, count, probabilities, refuse
 from rpac._base.hashing import digest, fingerprint
 from rpac._base.types import Bools, Floats
 from rpac.errors import MechanismError
-from rpac.worlds.members import half_samples
+from rpac.worlds.members import Members, half_samples
 
 
 class Source(ABC):
@@ -96,16 +96,29 @@ class Pool:
 
     Args:
         size: Number of units.
-        version: Hash of the data that belong to them.
+        version: Hash of the data that belong to them, or what computes it when it is asked for.
         ids: (size,) their ids, all different; their numbers by default. They decide who is in
             which world, as the entries of a `unit` column do.
+        members: Who is in which world, where that is decided elsewhere.
     """
 
-    def __init__(self, size: int, version: str = "", ids: Sequence[Any] | None = None) -> None:
-        self.size, self.version = count(size, "size", least=0), version
+    def __init__(
+        self,
+        size: int,
+        version: str | Callable[[], str] = "",
+        ids: Sequence[Any] | None = None,
+        members: Members | None = None,
+    ) -> None:
+        self.size, self._version = count(size, "size", least=0), version
         self.ids: Sequence[Any] = range(self.size) if ids is None else ids
+        self.members = members
         if len(self.ids) != self.size:
             raise refuse(f"{self.size} ids", len(self.ids), "Give one for each unit.")
+
+    @cached_property
+    def version(self) -> str:
+        """Hash of the data that belong to the units."""
+        return self._version() if callable(self._version) else self._version
 
     def __len__(self) -> int:
         return self.size
@@ -177,11 +190,11 @@ class Subsets(Source):
             ) from None
         if self.units.size < 2:
             raise refuse("at least 2 units", self.units.size, "One unit has no half-samples.")
-        m = count(worlds, "worlds", least=2)
-        if m % 2:
-            raise refuse("an even number of worlds", m, "Worlds come in complementary pairs.")
+        m = even(worlds)
         ids = data.ids if isinstance(data, Pool) else self.units
-        self.members = half_samples(ids, m, count(seed, "seed", least=0))
+        known = data.members if isinstance(data, Pool) else None
+        seed = count(seed, "seed", least=0)
+        self.members = half_samples(ids, m, seed) if known is None else known
 
     @cached_property
     def masks(self) -> Bools:
@@ -247,6 +260,14 @@ class Subsets(Source):
         if isinstance(self._data, np.ndarray):
             return self._data[rows]
         return [self._data[i] for i in rows]
+
+
+def even(worlds: int) -> int:
+    """Return a number of half-samples, checked: they come in pairs."""
+    m = count(worlds, "worlds", least=2)
+    if m % 2:
+        raise refuse("an even number of worlds", m, "Worlds come in complementary pairs.")
+    return m
 
 
 def _frame_of(data: Any) -> Any:
