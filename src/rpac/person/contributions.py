@@ -245,6 +245,12 @@ def sums(place: Ints, steps: Ints, size: int) -> list[int]:
     return [(h << _LOW) + w for h, w in zip(high.tolist(), low.tolist(), strict=True)]
 
 
+def lengths(place: Ints, squares: Ints, size: int) -> Floats:
+    """Return (size,) sums of integers by place, as numbers rounded once."""
+    high, low = _halves(place, squares, size)
+    return np.asarray(high * 2.0**_LOW + low, np.float64)
+
+
 def _halves(place: Ints, steps: Ints, size: int) -> tuple[Ints, Ints]:
     """Add high and low bits apart: fewer than 2^32 integers cannot overflow."""
     high, low = np.zeros(size, np.int64), np.zeros(size, np.int64)

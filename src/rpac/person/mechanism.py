@@ -15,7 +15,8 @@ clipped at c / 2. The squares of all distances sum to at most Delta squared (`sp
 any unit, in them or not.
 
 Rounding toward zero only shortens v_u; floating point enters the factor alone, and the test against
-c leaves a billionth of room, a million times its error.
+c leaves a billionth of room, a million times its error. Whatever is added up is integers, so that
+neither the order of rows nor the engine that adds can tell anything.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from rpac.person.contributions import (
     Units,
     added,
     inside,
+    lengths,
     reach,
     sums,
 )
@@ -54,6 +56,10 @@ HIGHEST = 1.5
 """A level is raised by this factor at most: where few blocks stand for people its noise is wide."""
 MIDDLE_GRID = 8
 """Candidates for a middle in a doubling."""
+MOST = 2.0**13
+"""One number of a unit counts as this many times the clip at most."""
+SQUARE = 2.0**36
+"""Squares of lengths, in clips, are on steps of 1 / SQUARE."""
 _ROOM = 1 - 1e-9
 
 
@@ -158,17 +164,21 @@ def clip_at(question: Linear, c: float) -> float:
 
 
 def clipped(question: Linear, found: Added, scales: Floats, c: float) -> Ints:
-    """Return (n, terms) what units add, in steps, after the joint clip."""
+    """Return (n, terms) what units add, in steps, after the joint clip.
+
+    Squares of lengths are rounded up to integers, so that their sum has no order; nobody's number
+    counts as more than `MOST` times what the clip lets it be, so that these have an end.
+    """
     steps = np.array([question.step(term) for term in question.terms])
+    unit = steps / scales / clip_at(question, c)
+    most = np.minimum(np.floor(MOST / unit), LARGEST)
+    held = np.clip(found.steps.astype(np.float64), -most, most)
+    parts = np.ceil(np.square(held * unit) * SQUARE).astype(np.int64)
     units, own = np.unique(found.units, return_inverse=True)
-    squares = np.zeros(len(units))
-    for column in np.square(found.steps * (steps / scales)).T:
-        # bincount adds in the order of lines, which is a unit's own: nobody else's rows enter it.
-        squares += np.bincount(own, column, len(units))
-    norms = np.sqrt(squares)
-    limit = clip_at(question, c)
-    factor = np.where(norms > limit, limit / np.maximum(norms, limit), 1.0)[own][:, None]
-    return np.where(factor < 1, np.trunc(found.steps * factor), found.steps).astype(np.int64)
+    squares = lengths(np.repeat(own, len(steps)), parts.ravel(), len(units))
+    factor = np.where(squares > SQUARE, 1 / np.sqrt(np.maximum(squares, SQUARE) / SQUARE), 1.0)
+    factor = factor[own][:, None]
+    return np.where(factor < 1, np.trunc(held * factor), found.steps).astype(np.int64)
 
 
 def _noisy_sums(question: Linear, found: list[list[int]], scales: Floats) -> Floats:
