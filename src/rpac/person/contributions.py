@@ -135,6 +135,10 @@ class Rows(Sealed):
     groups: Ints
     values: Floats
 
+    def held(self) -> Rows:
+        """Return these rows: they are in this process."""
+        return self
+
 
 class Units(Protocol):
     """What units add, to whoever draws a release: sums over units, each of its own rows alone.

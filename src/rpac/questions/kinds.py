@@ -77,7 +77,7 @@ class Reader:
         kinds: Mapping[tuple[str, str], Kind],
         spelled: Collection[tuple[str, str]],
         *,
-        typed: bool,
+        typed: bool = False,
     ) -> None:
         self.kinds, self.spelled, self.typed = kinds, spelled, typed
 

@@ -59,7 +59,7 @@ class Studied(Sealed):
     @cached_property
     def rows(self) -> Rows:
         """The rows, read again where a database keeps them; refused where they stay there."""
-        return self.units if isinstance(self.units, Rows) else self.units.held()
+        return self.units.held()
 
 
 @final

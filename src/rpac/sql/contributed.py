@@ -47,7 +47,6 @@ _WORDS: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "spark": ("DOUBLE", "rint({})", "sum(CAST({} AS DECIMAL(38, 0)))"),
 })  # fmt: skip
 """For each dialect its floats, the nearest integer (ties to even), and a sum of integers."""
-_CUT = int(LARGEST)
 
 
 @final
@@ -180,8 +179,8 @@ class Contributed(Sealed):
             steps += f"-{self._number(LARGEST)}) AS BIGINT)"
         met = " AND ".join(f"d{j} IS NOT NULL" for j in used)
         total = self._sum(f"CASE WHEN {met} THEN {steps} ELSE 0 END" if used else steps)
-        most = 1 << FINE if term.once else _CUT
-        return f"CAST(greatest(least({total}, {most}), -{_CUT}) AS BIGINT)"
+        most = 1 << FINE if term.once else int(LARGEST)
+        return f"CAST(greatest(least({total}, {most}), -{LARGEST:.0f}) AS BIGINT)"
 
     def _within(self, x: str, grid: Floats, low: int, high: int) -> str:
         """Return SQL for the first place from `low` to `high` whose entry is at least x."""

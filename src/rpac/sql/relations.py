@@ -25,9 +25,6 @@ from rpac.sql.typed import Typed
 
 LONGEST = 1 << 20
 """Characters of a query at most: guards repeat what they guard."""
-_ID = Known("id", raw="id")
-_DEFAULTS = {"number": number(0.0), "text": exp.Literal.string(""), "bool": exp.false(),
-             "date": day("2000-01-01", "TIMESTAMP"), "null": exp.null()}  # fmt: skip
 Entry = tuple[tuple[Any, ...], int]
 """The keys of a group, and its number."""
 
@@ -78,7 +75,7 @@ def _sources(
             inner = found[id(source.expression)]
         else:
             inner = {c: column(kind) for c, kind in tables.columns[source.name].items()}
-        columns |= {(name, c): known for c, known in {**inner, UNIT: _ID}.items()}
+        columns |= {(name, c): known for c, known in {**inner, UNIT: Known("id", raw="id")}.items()}
     return columns
 
 
@@ -133,10 +130,12 @@ def _grouped(
         return f"SELECT {shown.format(0)} FROM ({rows}) AS r WHERE 1 = 0"
     names, met = [], []
     for j, kind in enumerate(keys):
-        other = _DEFAULTS[kind].sql(dialect)
+        other = _default(kind).sql(dialect)
         names += [f"n{j}", f"e{j}"]
         met.append(f"CASE WHEN r.k{j} IS NULL THEN 1 ELSE 0 END = g.n{j}")
         met.append(f"coalesce(r.k{j}, {other}) = g.e{j}")
+    if dialect == "postgres":  # planned by themselves: nothing is known of how keys are spread
+        rows = f"{rows} OFFSET 0"
     entries = f"(VALUES {', '.join(listed)}) AS g({', '.join(names)}, g)"
     return f"SELECT {shown.format('g.g')} FROM ({rows}) AS r JOIN {entries} ON {' AND '.join(met)}"
 
@@ -145,11 +144,19 @@ def _line(entries: Sequence[Any], keys: Sequence[str], dialect: str) -> str:
     """Return the keys of a group as SQL; nothing if one of them is none of its kind."""
     found = []
     for entry, kind in zip(entries, keys, strict=True):
-        made = _DEFAULTS[kind] if entry is None else _entry(entry, kind)
+        made = _default(kind) if entry is None else _entry(entry, kind)
         if made is None:
             return ""
         found += ["1" if entry is None else "0", made.sql(dialect)]
     return ", ".join(found)
+
+
+def _default(kind: str) -> Node:
+    """Return what a key is compared as where it is NULL."""
+    if kind == "date":
+        return day("2000-01-01", "TIMESTAMP")
+    plain = {"number": number(0.0), "text": exp.Literal.string(""), "bool": exp.false()}
+    return plain.get(kind, exp.null())
 
 
 def _entry(entry: Any, kind: str) -> Node | None:

@@ -44,11 +44,15 @@ _MILLION, _MOST = 1e6, 9e12
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _ONE = (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Hour)
+_ARGUMENTS = frozenset(
+    "this expression expressions to low high ifs default start length negate table is_string safe "
+    "big_int ignore_nulls".split()
+)
+"""Parts of a node that its rule looks at, and those that change nothing."""
 _MOVE = "Write it with plainer ones, or load the table as a frame."
 Read = tuple[Node, Known]
 _TRUTH, _TEXT, _DATE = Known("bool"), Known("text"), Known("date")
-_COUNT = Known("number", 0.0, 19.0)
-_LOGARITHM = Known("number", -20.0, 3.0)
+_COUNT, _LOGARITHM = Known("number", 0.0, 19.0), Known("number", -20.0, 3.0)
 
 
 class Typed:
@@ -65,9 +69,10 @@ class Typed:
     def read(self, node: Node, want: str | None = None) -> Read:
         """Return an expression that cannot fail, as a kind; refuse what is not listed."""
         rule = _RULES.get(type(node))
-        if rule is None:
+        if rule is None or not all(name in _ARGUMENTS for name, part in node.args.items() if part):
             raise _refused(node)
         made, known = rule(self, node)
+        made = exp.Not(this=_wrapped(made)) if node.args.get("negate") else made
         if want in (None, known.kind) or known.kind == "null":
             return made, known
         if want == "number" and known.kind == "text":
@@ -171,8 +176,6 @@ class Typed:
 
     def _whole(self, node: Node) -> Read:
         """Return floor, ceil, trunc and round, away from 0: by floor alone, which all agree on."""
-        if node.args.get("decimals") is not None or node.args.get("truncate"):
-            raise _refused(node)
         made, known = self.read(node.this, "number")
         known = Known("number", 0.0, max(known.high, 0.0) + 1)
         if isinstance(node, exp.Floor | exp.Ceil):
@@ -215,8 +218,6 @@ class Typed:
         return exp.Between(this=_wrapped(x), low=_wrapped(low), high=_wrapped(high)), _TRUTH
 
     def _in(self, node: Node) -> Read:
-        if set(node.args) - {"this", "expressions"} and node.args.get("query"):
-            raise _refused(node)
         (x, *listed), _ = self._together([node.this, *node.expressions])
         return exp.In(this=_wrapped(x), expressions=listed), _TRUTH
 
@@ -314,6 +315,8 @@ class Typed:
         return exp.cast(exp.Count(this=inner), "DOUBLE"), _COUNT
 
     def _extreme(self, node: Node) -> Read:
+        if node.expressions:
+            raise _refused(node)
         made, known = self.read(node.this)
         return type(node)(this=made), known
 
