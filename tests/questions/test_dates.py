@@ -27,7 +27,8 @@ def test_they_are_the_days_that_duckdb_finds(text):
 @pytest.mark.parametrize("text", [
     "1 + 2", "date '1998-12-01' + 3", "date '1998-13-01' + interval '1' day",
     "date '1998-12-01' + interval '1' hour", "date '9999-12-01' + interval '1' month",
-    "x + interval '1' day", "date '1998-12-01' + interval '1.5' day", "CAST(x AS DATE) + interval '1' day",
+    "x + interval '1' day", "date '1998-12-01' + interval '1.5' day",
+    "CAST(x AS DATE) + interval '1' day",
     "date '9999-12-31' + interval '1' day",
 ])  # fmt: skip
 def test_what_is_no_such_day_stays(text):

@@ -1,8 +1,8 @@
-"""Tables as the promise *person* reads them: nothing is inferred from rows, what is odd is nobody's.
+"""Tables as the promise *person* reads them: no type is inferred, and what is odd is nobody's.
 
 Entries of frames and CSV files are text in its one spelling (`rpac.person.entries`), whatever held
-them. Parquet and DuckDB files, and databases elsewhere, declare their types: they are read in place.
-A row without an owner is not here; a row that several units claim is here once for each of them.
+them. Parquet and DuckDB files and databases elsewhere declare their types, and are read in place. A
+row without an owner is not here; a row that several units claim is here once for each of them.
 Public tables keep their types.
 """
 

@@ -41,13 +41,15 @@ _WRITTEN = "^[+-]?([0-9]{1,15}([.][0-9]{0,15})?|[.][0-9]{1,15})([eE][+-]?[0-9]{1
 """Text that is a number; of at most 1e114."""
 _MILLION, _MOST = 1e6, 9e12
 """Sums within a unit are of millionths, and of numbers that these fit in."""
+_FURTHEST = 1024
+"""Places of a text that a query may name."""
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _ONE = (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Hour)
-_ARGUMENTS = frozenset(
-    "this expression expressions to low high ifs default start length negate table is_string safe "
-    "big_int ignore_nulls".split()
-)
+_ARGUMENTS = frozenset({
+    "this", "expression", "expressions", "to", "low", "high", "ifs", "default", "start", "length",
+    "negate", "table", "is_string", "safe", "big_int", "ignore_nulls",
+})  # fmt: skip
 """Parts of a node that its rule looks at, and those that change nothing."""
 _MOVE = "Write it with plainer ones, or load the table as a frame."
 Read = tuple[Node, Known]
@@ -289,8 +291,8 @@ class Typed:
         """Return a function of a text and plain numbers, none of them negative."""
         settings = {name: part for name, part in node.args.items() if name != "this" and part}
         for name, part in settings.items():
-            small = getattr(part, "is_int", False) and 0 <= int(part.name) <= 1024
-            if not small or (name == "start" and int(part.name) < 1):
+            whole = isinstance(part, exp.Literal) and part.is_int
+            if not whole or not (name == "start") <= int(part.name) <= _FURTHEST:
                 raise refuse("plain whole numbers in text functions", repr(snippet(node)), _MOVE)
         made, _ = self.read(node.this, "text")
         found = type(node)(this=made, **{name: part.copy() for name, part in settings.items()})
