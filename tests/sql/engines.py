@@ -21,7 +21,9 @@ def in_postgres(url, tables):
     with psycopg.connect(url, autocommit=True) as db:
         for name, rows in tables.items():
             kinds = [str(kind) for kind in rows.types]
-            made = [f'"{c}" {_POSTGRES.get(k, k)}' for c, k in zip(rows.columns, kinds, strict=True)]
+            made = [
+                f'"{c}" {_POSTGRES.get(k, k)}' for c, k in zip(rows.columns, kinds, strict=True)
+            ]
             db.execute(f"CREATE TABLE {name} ({', '.join(made)})")
             with db.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copy:
                 for row in rows.fetchall():

@@ -16,7 +16,7 @@ from rpac.sql.spark import Spark
 ODD = (0, 1, -3.25, 1e300, -1e300, 1e-320, 1e10, 7.77, 2.0**-15, 4.0)
 TERMS = (
     Term("sum", (1, 0)), Term("rows", (0, 0)), Term("y", (0, 1), (1,)),
-    Term("squares", (0, 2), (1,)), Term("product", (1, 1)), Term("units", (0, 0), (0,), once=True, share=0.1),
+    Term("squares", (0, 2), (1,)), Term("product", (1, 1)), Term("units", (0, 0), (0,), once=True, share=0.1),  # noqa: E501
 )  # fmt: skip
 
 

@@ -4,9 +4,13 @@ import math
 
 import numpy as np
 import pytest
+import sqlglot
+from sqlglot import exp
 
 import rpac
 from rpac.errors import InputError
+from rpac.sql.known import UNKNOWN, Known
+from rpac.sql.typed import Typed
 from tests.sql import engines
 
 ODD = """
@@ -31,18 +35,18 @@ INSERT INTO odd VALUES
   (22, 1, 1, 1, '-', '4713-01-01 BC', '4713-01-01 BC', NULL), (23, 1, 1, 1, '1e+', '-infinity', '-infinity', true)
 """  # noqa: E501
 TERMS = [
-    "f", "n", "d", "s", "f * f", "f * f * f * f * f", "f / d", "d / n", "n / f / f / f / f / f", "-f + d - n",
-    "abs(f)", "floor(f)", "ceil(f)", "round(f)", "f // 2", "sign(f)", "sqrt(f)", "ln(f)", "ln(d) * 1000",
-    "CAST(f AS INTEGER)", "d * (1 - d) * (1 + d)", "n * n * n * n * n * n * n * n * n * n * n * n * n * n * n * n",
+    "f", "n", "d", "s", "f * f", "f * f * f * f * f", "f / d", "d / n", "n / f / f / f / f / f", "-f + d - n",  # noqa: E501
+    "abs(f)", "floor(f)", "ceil(f)", "round(f)", "f // 2", "sign(f)", "sqrt(f)", "ln(f)", "ln(d) * 1000",  # noqa: E501
+    "CAST(f AS INTEGER)", "d * (1 - d) * (1 + d)", "n * n * n * n * n * n * n * n * n * n * n * n * n * n * n * n",  # noqa: E501
     "CASE WHEN s = 'lab' THEN d WHEN yes THEN 1 ELSE NULL END", "coalesce(f, d, 7)", "nullif(d, 1)",
-    "greatest(d, n)", "least(d, n)", "length(s)", "CASE s WHEN 'lab' THEN 1 END", "CAST(s AS DOUBLE) * 2",
-    "year(born)", "extract(month FROM stamp)", "extract(quarter FROM born)", "CASE WHEN NOT yes THEN 1 ELSE 2 END",
+    "greatest(d, n)", "least(d, n)", "length(s)", "CASE s WHEN 'lab' THEN 1 END", "CAST(s AS DOUBLE) * 2",  # noqa: E501
+    "year(born)", "extract(month FROM stamp)", "extract(quarter FROM born)", "CASE WHEN NOT yes THEN 1 ELSE 2 END",  # noqa: E501
 ]  # fmt: skip
 CONDITIONS = [
-    "f > 1", "n = 3", "d BETWEEN 1 AND 8", "s LIKE 'l%'", "s NOT LIKE '%a%'", "s ILIKE 'lab'", "upper(s) = 'LAB'",
-    "substring(s, 1, 1) IN ('l', 'L')", "substring(trim(s), 1, 2) <> 'la'", "born >= DATE '2020-01-01' - INTERVAL '1' MONTH",
-    "stamp < TIMESTAMP '2020-02-29 13:14:16'", "CAST(stamp AS DATE) = DATE '2020-02-29'", "yes", "yes IS NOT TRUE",
-    "s IS NULL OR f IS NOT NULL", "f IS DISTINCT FROM d", "n = n", "lower(s) NOT IN ('lab', 'x')", "s > 5",
+    "f > 1", "n = 3", "d BETWEEN 1 AND 8", "s LIKE 'l%'", "s NOT LIKE '%a%'", "s ILIKE 'lab'", "upper(s) = 'LAB'",  # noqa: E501
+    "substring(s, 1, 1) IN ('l', 'L')", "substring(trim(s), 1, 2) <> 'la'", "born >= DATE '2020-01-01' - INTERVAL '1' MONTH",  # noqa: E501
+    "stamp < TIMESTAMP '2020-02-29 13:14:16'", "CAST(stamp AS DATE) = DATE '2020-02-29'", "yes", "yes IS NOT TRUE",  # noqa: E501
+    "s IS NULL OR f IS NOT NULL", "f IS DISTINCT FROM d", "n = n", "lower(s) NOT IN ('lab', 'x')", "s > 5",  # noqa: E501
     "yes = (d > 0)",
 ]  # fmt: skip
 
@@ -60,7 +64,7 @@ def everywhere(tmp_path_factory, database):
             engines.database({"odd": rows.to_arrow_table()}, "id")]  # fmt: skip
     with psycopg.connect(url, autocommit=True) as db:
         db.execute(
-            "CREATE TABLE odder AS SELECT id, f, n, CAST(d AS NUMERIC) AS d, s, born, stamp, yes FROM odd"
+            "CREATE TABLE odder AS SELECT id, f, n, CAST(d AS NUMERIC) AS d, s, born, stamp, yes FROM odd"  # noqa: E501
         )
         db.execute(BEYOND.replace("INTO odd ", "INTO odder "))
         db.execute("INSERT INTO odder SELECT 30, 1, 1, 1e1000, s FROM odd")
@@ -118,11 +122,17 @@ def test_no_row_makes_postgres_fail(everywhere):
 
 
 def test_the_order_of_rows_and_numbers_of_units_do_not_matter(everywhere):
-    asked = everywhere[0].query("SELECT sum(d) AS s, count(*) AS n FROM odd").asked(everywhere[0].presence)
+    asked = (
+        everywhere[0]
+        .query("SELECT sum(d) AS s, count(*) AS n FROM odd")
+        .asked(everywhere[0].presence)
+    )
     held = asked.rows().held()
     assert sorted(held.units.tolist()) == [0, 1, 2, 3, 4, 5, 6, 7, 7, 8]
     with pytest.raises(InputError, match="rows in this process, to audit; got rows that stay"):
-        everywhere[1].query("SELECT count(*) AS n FROM odd").asked(everywhere[1].presence).rows().held()
+        everywhere[1].query("SELECT count(*) AS n FROM odd").asked(
+            everywhere[1].presence
+        ).rows().held()
 
 
 REFUSED = {
@@ -133,9 +143,9 @@ REFUSED = {
     "length(substring(s, -1, 2))": "plain whole numbers in text",
     "CASE WHEN s = born THEN 1 END": "a date where the query computes",
     "CASE WHEN yes = s THEN 1 END": "a bool where", "f + 1e200": "numbers from 1e-100 to 1e100",
-    "extract(dow FROM born)": "cannot fail", "CASE WHEN born > '2020-13-01' THEN 1 END": "a day such as",
-    "datediff('day', born, stamp)": "cannot fail", "CAST(s AS DATE) - born": "a date where|number where|cannot fail",
-    "CASE WHEN born = CAST(s AS DATE) THEN 1 END": "a date where", "CAST(CAST(f AS VARCHAR) AS DOUBLE)": "a text where",
+    "extract(dow FROM born)": "cannot fail", "CASE WHEN born > '2020-13-01' THEN 1 END": "a day such as",  # noqa: E501
+    "datediff('day', born, stamp)": "cannot fail", "CAST(s AS DATE) - born": "a date where|number where|cannot fail",  # noqa: E501
+    "CASE WHEN born = CAST(s AS DATE) THEN 1 END": "a date where", "CAST(CAST(f AS VARCHAR) AS DOUBLE)": "a text where",  # noqa: E501
 }  # fmt: skip
 
 
@@ -144,3 +154,29 @@ def test_what_could_fail_is_refused_by_its_shape(everywhere, term):
     for db in everywhere[:2]:
         with pytest.raises(rpac.InputError, match=REFUSED[term]):
             db.query(f"SELECT sum({term}) AS s FROM odd").asked(db.presence)
+
+
+ALONE = Typed({("t", "x"): Known(UNKNOWN), ("t", "y"): Known("number", 0, 1)}, "duckdb")
+
+
+@pytest.mark.parametrize(("text", "refused"), [
+    ("t.x", "columns of numbers, text, dates or truths"), ("TRY_CAST(t.y AS TIME)", "cannot fail"),
+    ("t.y IS DISTINCT", "cannot fail"), ("CASE t.y WHEN 1 THEN 2 END", "cannot fail"),
+    ("max(t.y, 2)", "cannot fail"), ("random()", "cannot fail"),
+])  # fmt: skip
+def test_what_others_let_through_is_refused_all_the_same(text, refused):
+    node = exp.Is(this=exp.column("y", "t"), expression=exp.column("y", "t"))
+    node = node if "DISTINCT" in text else sqlglot.parse_one(text, dialect="duckdb")
+    with pytest.raises(rpac.InputError, match=refused):
+        ALONE.read(node)
+
+
+def test_the_largest_few_are_not_one_number():
+    with pytest.raises(rpac.InputError, match="cannot fail"):
+        ALONE.read(exp.Max(this=exp.column("y", "t"), expressions=[exp.Literal.number(2)]))
+
+
+def test_what_is_listed_together_is_of_one_kind():
+    made, known = ALONE.read(sqlglot.parse_one("t.y IN ('1', 2)", dialect="duckdb"))
+    assert known.kind == "bool"
+    assert "REGEXP_MATCHES(TRIM('1')" in made.sql("duckdb")

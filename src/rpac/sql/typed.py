@@ -260,14 +260,13 @@ class Typed:
 
     def _case(self, node: Node) -> Read:
         ifs, default = node.args["ifs"], node.args.get("default")
+        if node.this is not None:
+            raise _refused(node)
         results = [part.args["true"] for part in ifs] + ([default] if default else [])
         made, known = self._together(results)
         case = exp.Case()
         for part, then in zip(ifs, made, strict=False):
-            met = part.this
-            if node.this is not None:
-                met = exp.EQ(this=node.this.copy(), expression=part.this.copy())
-            case = case.when(self.read(met, "bool")[0], then, copy=False)
+            case = case.when(self.read(part.this, "bool")[0], then, copy=False)
         return (case.else_(made[-1], copy=False) if default else case), known
 
     def _chosen(self, node: Node) -> Read:
