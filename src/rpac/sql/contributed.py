@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, final
 
@@ -68,6 +68,7 @@ class Contributed(Sealed):
     dialect: str
     fetch: Callable[[str], list[tuple[Any, ...]]]
     held: Callable[[], Rows]
+    _places: dict[Any, list[int]] = field(default_factory=dict, init=False)
 
     # --- what a release asks for ------------------------------------------------------------------
 
@@ -109,22 +110,44 @@ class Contributed(Sealed):
         return _by_group(found, question.groups)[0]
 
     def place(self, question: Linear, level: int | None, middles: Floats, beta: float) -> int:
-        """Return m of a level on its menu."""
-        powers = tuple(int(j == level) for j in range(len(question.columns)))
-        cells = self._cells(question, (Term("", powers),), middles, ("u", "g"))
-        floor = menu_of(question, level)[0]
-        away = f"ln({self._float('x - 1')} / {self._number(floor)}) * "
+        """Return m of a level on its menu; all levels of a question are found at once."""
+        asked = (question, middles.tobytes(), beta)
+        if asked not in self._places:
+            self._places[asked] = self._every_place(question, middles, beta)
+        return self._places[asked][question.levels.index(level)]
+
+    def _every_place(self, question: Linear, middles: Floats, beta: float) -> list[int]:
+        terms = [
+            Term("", tuple(int(i == j) for i in range(len(question.columns))))
+            for j in question.levels
+        ]
+        cells = self._cells(question, terms, middles, ("u", "g"))
+        most = ", ".join(f"max(abs(s{i})) AS x{i}" for i in range(len(terms)))
+        floors = [menu_of(question, j)[0] for j in question.levels]
+        each = [
+            f"SELECT {i} AS j, {self._index(f'x{i}', floor, beta)} AS l FROM units"
+            for i, floor in enumerate(floors)
+        ]
+        counted = "SELECT j, l, count(*) AS n FROM (" + " UNION ALL ".join(each) + ") AS e"
+        none = [f"SELECT {i}, 0, 0" for i in range(len(terms))]
+        counted = " UNION ALL ".join([f"{counted} GROUP BY j, l", *none])
+        higher = (
+            "sum(n) OVER (PARTITION BY j ORDER BY l DESC ROWS BETWEEN UNBOUNDED PRECEDING "
+            "AND 1 PRECEDING)"
+        )
+        found = self.fetch(
+            f"WITH units AS (SELECT u, {most} FROM ({cells}) AS c GROUP BY u) "
+            f"SELECT j, min(m) FROM (SELECT j, l + {PER_BETA} * coalesce({higher}, 0) AS m "
+            f"FROM ({counted}) AS h) AS y GROUP BY j"
+        )
+        return [int(m) for _, m in sorted(found)]
+
+    def _index(self, x: str, floor: float, beta: float) -> str:
+        """Return SQL for l: the least place on the menu whose entry is at least x."""
+        away = f"ln({self._float(f'{x} - 1')} / {self._number(floor)}) * "
         above = f"CAST(floor({away}{self._number(PER_BETA / beta)}) AS BIGINT) + 1"
         last = last_entry(floor, beta)
-        index = f"CASE WHEN x <= {math.ceil(floor)} THEN 0 ELSE least({above}, {last}) END"
-        units = f"SELECT max(abs(s0)) AS x FROM ({cells}) AS c GROUP BY u"
-        counted = f"SELECT l, count(*) AS n FROM (SELECT {index} AS l FROM ({units}) AS x) AS i"
-        higher = "sum(n) OVER (ORDER BY l DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        found = self.fetch(
-            f"SELECT min(m) FROM (SELECT l + {PER_BETA} * coalesce({higher}, 0) AS m "
-            f"FROM ({counted} GROUP BY l UNION ALL SELECT 0, 0) AS h) AS y"
-        )
-        return int(found[0][0])
+        return f"CASE WHEN {x} <= {math.ceil(floor)} THEN 0 ELSE least({above}, {last}) END"
 
     def sums(self, question: Linear, middles: Floats, scales: Floats, c: float) -> list[list[int]]:
         """Return (terms, groups) sums of what units add, in steps, after the joint clip."""

@@ -77,6 +77,8 @@ class Owned(Tables):
     def _draw_from(self, worlds: int, seed: int) -> None:
         """Give every row its owners; nothing is drawn, and no column of a unit's is public."""
         self.public = tuple(name for name in self.public if name in self.columns)
+        # It takes what occurs twice out of TRY, where it fails for everybody.
+        self.connection.execute("SET disabled_optimizers = 'common_subexpressions'")
         if self.typed:
             for name in self.columns:
                 rows = f"SELECT * FROM raw.{quoted(name)}"
@@ -87,8 +89,6 @@ class Owned(Tables):
         for name, link in self.private.items():
             self._own_table(name, link)
         self.connection.execute("CREATE SCHEMA part")
-        # It takes what occurs twice out of TRY, where it fails for everybody.
-        self.connection.execute("SET disabled_optimizers = 'common_subexpressions'")
         for macro in _MACROS:
             self.connection.execute(f"CREATE MACRO {macro}")
 

@@ -51,6 +51,13 @@ _ARGUMENTS = frozenset({
     "negate", "table", "is_string", "safe", "big_int", "ignore_nulls",
 })  # fmt: skip
 """Parts of a node that its rule looks at, and those that change nothing."""
+_TRIED: Mapping[type, str] = MappingProxyType({
+    **dict.fromkeys((exp.Exp, exp.Pow, exp.Log, exp.Cbrt, exp.Mod, exp.Round), "number"),
+    **dict.fromkeys((exp.DayOfWeek, exp.DateDiff, exp.Extract), "number"),
+    **dict.fromkeys((exp.Concat, exp.DPipe, exp.Replace), "text"), exp.TimestampTrunc: "date",
+    **dict.fromkeys((exp.StartsWith, exp.Contains), "bool"),
+})  # fmt: skip
+"""What has an error of its own on some rows, or another meaning elsewhere."""
 _MOVE = "Write it with plainer ones, or load the table as a frame."
 Read = tuple[Node, Known]
 _TRUTH, _TEXT, _DATE = Known("bool"), Known("text"), Known("date")
@@ -72,7 +79,7 @@ class Typed:
         """Return an expression that cannot fail, as a kind; refuse what is not listed."""
         rule = _RULES.get(type(node))
         if rule is None or not all(name in _ARGUMENTS for name, part in node.args.items() if part):
-            raise _refused(node)
+            rule = Typed._tried
         made, known = rule(self, node)
         made = exp.Not(this=_wrapped(made)) if node.args.get("negate") else made
         if want in (None, known.kind) or known.kind == "null":
@@ -150,6 +157,21 @@ class Typed:
         """Return what `__number` and `__spelled` read; text has the spelling that it has."""
         want = "number" if node.name.lower() == "__number" else "text"
         return self.read(node.expressions[0], want)
+
+    def _tried(self, node: Node) -> Read:
+        """Return what DuckDB runs within TRY; elsewhere it could fail for everybody."""
+        kind = _TRIED.get(type(node))
+        if kind is None or self.dialect != "duckdb":
+            raise _refused(node)
+        made = node.copy()
+        for part in list(made.iter_expressions()):
+            if not isinstance(part, exp.Var | exp.Literal):
+                part.replace(self.read(part)[0])
+        made = exp.Try(this=made)
+        if kind != "number":
+            return made, Known(kind)
+        made = exp.cast(made, "DOUBLE")
+        return held(made, made.copy()), Known(kind, -HELD, HELD)
 
     # --- numbers ----------------------------------------------------------------------------------
 
@@ -303,7 +325,7 @@ class Typed:
         plain = isinstance(node, _ONE)
         name = (type(node).__name__ if plain else node.name).lower()
         if name not in _PARTS:
-            raise _refused(node)
+            return self._tried(node)
         made, _ = self.read(node.this if plain else node.expression, "date")
         part = exp.Extract(this=exp.var(name.upper()), expression=made)
         return exp.cast(part, "DOUBLE"), Known("number", 0.0, 4.0)
