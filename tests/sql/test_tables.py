@@ -1,6 +1,5 @@
 """Tables with owners: who owns which row, what a world shows, what declarations are refused."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from sqlglot import exp

@@ -1,14 +1,13 @@
 """What a query adds up, row by row: one number a row and argument, and whose row it is.
 
 Whole and decimal numbers are added as they are. Floats are put on a grid first, a power of two so
-fine that a group's sum keeps all digits of a float, and added as integers: the sum of a world is the
-same in whatever order it is added, on however many machines.
+fine that a group's sum keeps all digits of a float, and added as integers: the sum of a world is
+the same in whatever order it is added, on however many machines.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from sqlglot import exp
@@ -59,8 +58,8 @@ def _bare(question: Question, tree: Node, twins: dict[int, Node]) -> None:
     analysis = question.analysis
     kept = set()
     for scope in analysis.root.traverse():
-        source = scope.sources.get(analysis.of(scope).owner)
-        if isinstance(source, exp.Table):
+        source = scope.sources.get(analysis.of(scope).owner or "")
+        if isinstance(source, exp.Table) and not scope.is_subquery:
             kept.add(id(twins[id(source)]))
     for table in tree.find_all(exp.Table):
         if table.db == "pool" and id(table) not in kept:
@@ -276,7 +275,7 @@ class AddedRows:
 
 
 def _steps(most: Floats) -> Floats:
-    return np.ldexp(1.0, np.maximum(np.frexp(most)[1], _LEAST) - _BITS)
+    return np.asarray(np.ldexp(1.0, np.maximum(np.frexp(most)[1], _LEAST) - _BITS))
 
 
 def _small(size: int) -> str:

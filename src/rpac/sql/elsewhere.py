@@ -95,7 +95,7 @@ class Elsewhere(ABC):
             if table.db == RAW:
                 there = exp.to_table(places[table.name], dialect=self.dialect)
                 for part in there.find_all(exp.Identifier):
-                    part.set("quoted", True)
+                    part.args["quoted"] = True
                 alias = table.alias or table.name
                 table.replace(exp.alias_(there, alias, table=True, quoted=True))
         for i, inner in enumerate(list(tree.find_all(exp.Subquery))):

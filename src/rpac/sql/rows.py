@@ -21,9 +21,9 @@ from rpac._base.checks import refuse
 from rpac.errors import InputError, MechanismError
 from rpac.person.contributions import Rows
 from rpac.questions.kinds import BEYOND, LONGEST, SHORT, snippet
+from rpac.sql.added import owned_tree
 from rpac.sql.analysis import Analysis
 from rpac.sql.domain import Groups
-from rpac.sql.added import owned_tree
 from rpac.sql.owned import Owned
 from rpac.sql.parsing import as_written
 from rpac.sql.question import Question

@@ -26,7 +26,7 @@ from rpac.sql.engine import (
 from rpac.sql.owners import RAW as RAW
 from rpac.sql.owners import UNIT as UNIT
 from rpac.sql.owners import direct, owned, owners
-from rpac.sql.people import People
+from rpac.sql.people import Home, People
 from rpac.worlds.source import Pool, Subsets, even
 
 
@@ -85,7 +85,8 @@ class Tables:
         """Look who owns which row, and choose the half-samples."""
         self._refuse_nobody()
         self._refuse_orphans()
-        self.people = People.of(self, even(worlds), count(seed, "seed", least=0))
+        home = Home(self.connection, self.engine, self.unit, self.places)
+        self.people = People.of(home, even(worlds), count(seed, "seed", least=0))
         members = self.people.members()
         if self.engine is None:
             self.enter(None)
@@ -111,7 +112,7 @@ class Tables:
         Of a database elsewhere, one for all its versions: their charges share a line of the books.
         """
         if self.engine is not None:
-            return digest("elsewhere", *(part for pair in sorted(self.places.items()) for part in pair))
+            return digest("elsewhere", *map(str, sorted(self.places.items())))
         parts: list[str] = []
         for name in sorted(self.columns):
             rows = f"SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM raw.{quoted(name)} AS t"

@@ -12,10 +12,11 @@ the worlds as they are. So one that is fast and everywhere will do.
 from __future__ import annotations
 
 from hashlib import md5
+from typing import Any
 
 import numpy as np
 
-from rpac._base.types import Floats, Ints, Table
+from rpac._base.types import Floats, Ints
 
 BLOCK = 128
 """Pairs of worlds that one hash serves."""
@@ -35,7 +36,7 @@ def blocks(pairs: int) -> range:
     return range(-(-pairs // BLOCK))
 
 
-def keyed_bits(ids: list[str], pairs: int, seed: int) -> Table:
+def keyed_bits(ids: list[str], pairs: int, seed: int) -> Any:
     """Return (ids, pairs / 8) packed bits of ids, the first pair's in the highest bit."""
     rows = [
         b"".join(

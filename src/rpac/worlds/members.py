@@ -39,15 +39,18 @@ class Members(Frozen):
     Attributes:
         shape: (m, units).
         paired: Whether the second half of the worlds are the complements of the first.
+        at_hand: Whether the bits are here, or can be fetched: certificates look at every unit then.
     """
 
     def __init__(self, bits: Any, worlds: int, *, paired: bool) -> None:
-        self.bits, self.paired = bits, paired
+        self.bits, self.paired, self.at_hand = bits, paired, True
         self.shape = (worlds, len(bits))
         self.freeze("bits")
 
     @classmethod
-    def later(cls, load: Callable[[], Any], units: int, worlds: int, key: str) -> Members:
+    def later(
+        cls, load: Callable[[], Any], units: int, worlds: int, key: str, *, at_hand: bool = True
+    ) -> Members:
         """Return paired members whose bits are fetched when they are first looked at.
 
         Args:
@@ -55,9 +58,10 @@ class Members(Frozen):
             units: Number of units.
             worlds: Number of worlds, even.
             key: Says who is in which world, without the bits: what decides them.
+            at_hand: Whether bits are few enough to be fetched.
         """
         made = object.__new__(cls)
-        made.paired, made.shape = True, (worlds, units)
+        made.paired, made.shape, made.at_hand = True, (worlds, units), at_hand
         made.__dict__.update(_load=load, digest=digest(str(made.shape), key))
         made.freeze()
         return made
