@@ -278,7 +278,7 @@ class Tables:
         return int(self.engine.fetch(self.engine.placed(sql, self.places))[0][0])
 
     def _make_views(self, name: str) -> None:
-        """Show a table's own columns in `main` and, of one world, `world`; with owners in `pool`."""
+        """Show a table's columns in `main` and, of one world, `world`; with owners in `pool`."""
         at = quoted(name)
         extra = " EXCLUDE (rows)" if self.unit == (name, "rows") else ""
         self.connection.execute(f"CREATE VIEW main.{at} AS SELECT *{extra} FROM raw.{at}")
