@@ -9,7 +9,6 @@ from rpac.calibrators.utility import (
     SquaredError,
     Utility,
     Weighted,
-    projector,
     selectivity,
 )
 
@@ -59,7 +58,8 @@ def test_power_splits_between_a_subspace_and_the_rest():
     noise = rpac.GaussianNoise(turn @ cov @ turn.T)
     found = selectivity(noise, turn[:, [0, 2]])
     assert found == pytest.approx({"task": 0.75, "rest": 0.25})
-    onto = projector(turn[:, :2] @ np.array([[1.0, 2.0], [0.0, 3.0]]))  # any basis of the span
+    columns = turn[:, :2] @ np.array([[1.0, 2.0], [0.0, 3.0]])  # any basis of the span
+    onto = Weighted.task(columns, 2.0).weight(np.eye(3)) - np.eye(3)
     assert onto @ onto == pytest.approx(onto)
     assert np.trace(onto) == pytest.approx(2.0)
 

@@ -165,7 +165,8 @@ def _written(
 
 def _agree(outputs: Outputs) -> bool:
     """Whether all worlds agree on everything, to the last bit."""
-    return outputs.exact and bool((outputs.values == outputs.values[0]).all())
+    low, high = outputs.extremes
+    return outputs.exact and bool((low == high).all())
 
 
 def _requested(outputs: Outputs, limit: Budget | None) -> dict[str, float]:

@@ -17,9 +17,8 @@ import numpy as np
 
 from rpac._base.checks import count, refuse
 from rpac._base.entropy import entropy
-from rpac.calibrators.base import Calibrator
 from rpac.calibrators.budget_search import meet, meet_gaussian
-from rpac.calibrators.closed_form import principal
+from rpac.calibrators.closed_form import Directional, principal
 from rpac.certificate.exact import lattice_leakage
 from rpac.learned.frame import frame_of
 from rpac.learned.libraries import require_neural
@@ -84,7 +83,7 @@ def sliced_privacy(
 
 @final
 @dataclass(frozen=True)
-class SlicedStackelberg(Calibrator):
+class SlicedStackelberg(Directional):
     """Sliced SR-PAC: Gaussian noise, diagonal in the principal directions, learned on slices.
 
     Args:
