@@ -39,7 +39,7 @@ def test_a_task_weighs_its_subspace():
     made = Weighted.task(basis, ratio=25.0)
     along, across = np.array([[1.0, 1.0]]), np.array([[1.0, -1.0]])
     assert made.cost(along) == pytest.approx(25 * made.cost(across))
-    assert Weighted.task(basis, ratio=1.0).matrix == pytest.approx(np.eye(2))
+    assert Weighted.task(basis, ratio=1.0).weight(np.eye(2)) == pytest.approx(np.eye(2))
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0])

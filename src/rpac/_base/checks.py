@@ -12,7 +12,6 @@ import numpy as np
 from rpac._base.types import Floats
 from rpac.errors import InputError, RpacError
 
-
 _MANY = 1 << 22
 """Numbers of an array that are looked at together, at most."""
 

@@ -26,7 +26,7 @@ _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.ti
 
 def digest(*parts: Any) -> str:
     """Return a SHA-256 over arrays, numbers and text, shapes and kinds included."""
-    return hashed(*parts).hexdigest()
+    return str(hashed(*parts).hexdigest())
 
 
 def hashed(*parts: Any, after: Any = None) -> Any:

@@ -61,7 +61,7 @@ class Weighted(Utility):
 
     Args:
         matrix: W, (d, d); or (d,), its diagonal, for as many numbers as you like.
-        task: (d, k) orthonormal columns Q, to which (ratio - 1) Q Q' adds; see `task`.
+        task_basis: (d, k) orthonormal columns Q: (ratio - 1) Q Q' is added; see `task`.
         ratio: By how much.
     """
 
@@ -209,7 +209,8 @@ class Restricted(Utility):
         hold_in_memory(2 * d * d, f"a weight of {d} numbers that fits", move)
         basis = span.shifts(np.eye(span.rank)).T
         sliver = 1e-12 * np.trace(cov) * np.eye(d)  # so that it can be factored
-        return span.directions(span.directions(self.utility.weight(basis @ cov @ basis.T + sliver)).T)
+        weight = self.utility.weight(basis @ cov @ basis.T + sliver)
+        return span.directions(span.directions(weight).T)
 
 
 def _columns(basis: Any) -> Floats:

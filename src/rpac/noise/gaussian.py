@@ -15,7 +15,6 @@ from rpac.errors import RpacError
 from rpac.noise.base import Noise
 from rpac.worlds.span import Span
 
-
 _BARE = 1e-9
 """Share of the largest shift that may lie where no noise is: rounding. It is not released."""
 
@@ -135,6 +134,11 @@ class GaussianNoise(Noise):
     def lifted(self, span: Span) -> GaussianNoise:
         """Return the same noise on outputs of which these coordinates are those of their span."""
         return GaussianNoise.on(self.basis, self.variances, drop=self.drop, span=span)
+
+    @property
+    def within(self) -> GaussianNoise:
+        """The same noise in the coordinates of its span; itself, without one."""
+        return GaussianNoise.on(self.basis, self.variances, drop=self.drop)
 
     @property
     def dim(self) -> int:

@@ -17,7 +17,6 @@ from rpac._base.hashing import digest
 from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
 
-
 _GUIDE = 18
 """Leading bits of a uniform that mostly settle what it selects."""
 _MANY = 1 << 16

@@ -17,9 +17,7 @@ _LARGE = 1 << 14
 """Numbers of an answer from which each is put in its place as it comes."""
 
 
-def collected(
-    answers: Iterable[Any], worlds: int, store: Path | None = None
-) -> tuple[Form, Any]:
+def collected(answers: Iterable[Any], worlds: int, store: Path | None = None) -> tuple[Form, Any]:
     """Return the one form of all answers, and their labels (m,) or numbers (m, d), read-only.
 
     Args:

@@ -81,9 +81,7 @@ def simulate(
             move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
         raise refuse("a callable mechanism", type(mechanism).__name__, move)
     worlds = source.worlds(count(seed, "seed", least=0))
-    outputs = evaluate(
-        source, mechanism, worlds, n_jobs=n_jobs, seed=seed, store=folder(store)
-    )
+    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed, store=folder(store))
     with _black_box():
         check_pure(mechanism, worlds, outputs, seed)
     return outputs

@@ -2,17 +2,17 @@
 
 With C the (m, d) outputs around a public point, an orthonormal basis of their span is C' K for some
 (m, r) coefficients K. It is *implied* by the outputs and never stored: whatever needs it takes C by
-blocks of columns, O(m^2 d) in all, and holds m x m numbers. So noise, certificates and searches of a
-million numbers happen in r <= m - 1 coordinates, and one pass turns what is released into numbers.
+blocks of columns, O(m^2 d) in all, and holds m x m numbers. So noise, certificates and searches of
+a million numbers happen in r <= m - 1 coordinates; one pass turns what is released into numbers.
 
-*Directions.* Blocks of columns are added to the triangular factor T of the Gram matrix, C C' = T' T,
-by orthogonal steps, which keeps the digits that squaring would lose; with T = U S V' the
-coefficients are V / S. A direction is left out only where S is that of rounding alone. A second pass
-measures the Gram matrix of the basis and divides by its Cholesky factor.
+*Directions.* Blocks of columns are added to the triangular factor T of the Gram matrix, with
+C C' = T' T, by orthogonal steps, which keeps the digits that squaring would lose; with T = U S V'
+the coefficients are V / S. A direction is left out only where S is that of rounding alone. A second
+pass measures the Gram matrix of the basis and divides by its Cholesky factor.
 
 *What is released* is a function of a world's integers along the basis, and of what is public under
-*sample*: all the outputs, but not which one was drawn. What a world has outside of the basis is left
-out, so it cannot tell. Nothing here is trusted to be exact: integers are certified, whatever
+*sample*: all the outputs, but not which one was drawn. What a world has outside of the basis is
+left out, so it cannot tell. Nothing here is trusted to be exact: integers are certified, whatever
 directions they were read along.
 """
 
@@ -86,7 +86,7 @@ class Span(Frozen):
         bare = cls(values, center, none, none, fixed=fixed, mark=mark)
         factor = np.zeros((0, m))
         for _, block in bare._blocks():
-            factor = np.linalg.qr(np.concatenate([factor, block.T]), mode="r")
+            factor = np.asarray(np.linalg.qr(np.concatenate([factor, block.T]), mode="r"))
         _, scales, rows = np.linalg.svd(factor, full_matrices=False)
         keep = scales > bare._rounding()
         if not keep.any():
@@ -107,11 +107,9 @@ class Span(Frozen):
 
     def _rounding(self) -> float:
         """Return the size of what rounding alone may look like: of columns that differ."""
-        reach = max(
-            (float(np.abs(self.values[:, at][:, ~self._fixed[at]]).max(initial=0.0)))
-            for at in self._columns()
-        )
-        return max(self.values.shape) * _EPS * reach
+        pieces = (self.values[:, at][:, ~self._fixed[at]] for at in self._columns())
+        reach = float(max(np.abs(piece).max(initial=0.0) for piece in pieces))
+        return float(max(self.values.shape)) * _EPS * reach
 
     def _corrected(self) -> Span:
         """Return the same span with directions that are orthonormal to rounding, and its points."""
@@ -123,9 +121,7 @@ class Span(Frozen):
         turn = np.linalg.inv(np.linalg.cholesky(gram)).T
         points = _twins_alike(points @ turn, self.values)
         turned = self._coefficients @ turn
-        return Span(
-            self.values, self.center, turned, points, fixed=self._fixed, mark=self._mark
-        )
+        return Span(self.values, self.center, turned, points, fixed=self._fixed, mark=self._mark)
 
     def _columns(self) -> Iterator[slice]:
         size = max(len(self.values), _BLOCK // len(self.values))
