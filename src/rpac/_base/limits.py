@@ -27,7 +27,7 @@ def memory() -> int:
 def _bytes(text: str) -> int:
     """Return a size such as "512 MB" or "6G" in bytes."""
     number = text.upper().removesuffix("B").rstrip()
-    unit = number[-1] if number[-1:] in _UNITS else ""
+    unit = number[-1:] if number[-1:] in _UNITS else ""
     try:
         return int(float(number.removesuffix(unit)) * _UNITS[unit])
     except (ValueError, OverflowError):
@@ -52,22 +52,28 @@ def _left_to_the_group() -> int:
         return 1 << 62
 
 
+def beyond_memory(numbers: int) -> str:
+    """Return what is wrong with so many float64 numbers, in words; nothing if they fit."""
+    return _beyond(8 * numbers, memory())
+
+
+def beyond_disk(numbers: int, folder: str | Path) -> str:
+    """Return the same for the disk that a folder is on."""
+    return _beyond(8 * numbers, shutil.disk_usage(folder).free)
+
+
+def _beyond(size: int, room: int) -> str:
+    return "" if size <= room else f"{_size(size)}, with room for {_size(room)}"
+
+
 def hold_in_memory(numbers: int, what: str, move: str) -> None:
     """Refuse more float64 numbers than memory has room for.
 
     Raises:
         TooLarge: Before anything was allocated. It depends on sizes alone.
     """
-    room = memory()
-    if 8 * numbers > room:
-        raise refuse(what, f"{_size(8 * numbers)}, with room for {_size(room)}", move, TooLarge)
-
-
-def hold_on_disk(numbers: int, folder: str | Path, what: str, move: str) -> None:
-    """Refuse more float64 numbers than a folder's disk has room for; likewise."""
-    room = shutil.disk_usage(folder).free
-    if 8 * numbers > room:
-        raise refuse(what, f"{_size(8 * numbers)}, with room for {_size(room)}", move, TooLarge)
+    if got := beyond_memory(numbers):
+        raise refuse(what, got, move, TooLarge)
 
 
 def _size(count: int) -> str:

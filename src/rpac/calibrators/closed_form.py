@@ -27,8 +27,7 @@ def principal(outputs: Outputs) -> tuple[Floats, Floats]:
     plan = outputs.planning
     shifted = (plan.values - plan.weights @ plan.values) * np.sqrt(plan.weights)[:, None]
     left, scales, rows = np.linalg.svd(shifted, full_matrices=False)
-    # Signs by the worlds, which are the same in all coordinates: a search finds the same noise.
-    rows *= np.sign(left[np.abs(left).argmax(axis=0), np.arange(scales.size)])[:, None]
+    rows *= signs(left)[:, None]
     keep = scales > max(shifted.shape) * np.finfo(float).eps * np.abs(plan.values).max()
     if not keep.any():
         raise refuse(
@@ -37,6 +36,14 @@ def principal(outputs: Outputs) -> tuple[Floats, Floats]:
             "Publish it: it says nothing about which world was drawn.",
         )
     return rows[keep].T, np.square(scales[keep])
+
+
+def signs(along: Floats) -> Floats:
+    """Return +-1 for each axis by (m, r) worlds along it, which has the largest on its side.
+
+    Worlds are the same in all coordinates, so that a search finds the same noise in any of them.
+    """
+    return np.sign(along[np.abs(along).argmax(axis=0), np.arange(along.shape[1])])
 
 
 def orthonormal(basis: Any, dim: int) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from rpac._base.types import Floats
 from rpac.calibrators import gaussian
 from rpac.calibrators.budget_search import meet_tightly
-from rpac.calibrators.closed_form import AutoPAC, principal
+from rpac.calibrators.closed_form import AutoPAC, principal, signs
 from rpac.calibrators.utility import Utility
 from rpac.noise.gaussian import GaussianNoise
 from rpac.worlds.outputs import Outputs
@@ -107,6 +107,7 @@ class GaussianSearch:
 
     def _noise(self, cov: Floats) -> GaussianNoise:
         variances, turn = np.linalg.eigh(cov)
+        turn *= signs(self.game.points @ turn)
         return GaussianNoise.on(self.kept @ turn, variances, drop=self.drop)
 
     def _met(

@@ -25,7 +25,6 @@ from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.flatten import UNSCALED
 from rpac.worlds.outputs import Outputs
 
-
 MOST_FACTS = 1_000
 """Numbers on which all worlds agree that are named one by one."""
 

@@ -47,7 +47,7 @@ def seen_from(values: Floats, center: Floats, span: Span | None) -> Floats:
     if span is None:
         return np.asarray(values - center)
     shifts = span.along(values) - span.along(center[None])
-    if span.rest(values) > _BARE * np.linalg.norm(shifts, axis=1).max():
+    if span.rest(values, center) > _BARE * np.linalg.norm(shifts, axis=1).max():
         raise _bare()
     return np.asarray(shifts)
 

@@ -27,8 +27,9 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.frozen import Frozen
 from rpac._base.hashing import digest
-from rpac._base.limits import hold_in_memory
+from rpac._base.limits import beyond_memory
 from rpac._base.types import Bools, Floats
+from rpac.errors import TooLarge
 
 _BLOCK = 1 << 20
 """Numbers of a block of columns, about."""
@@ -176,11 +177,12 @@ class Span(Frozen):
             found += (basis * diagonal[at, None]).T @ basis
         return found
 
-    def rest(self, values: Floats) -> float:
-        """Return the largest length that (n, d) values have outside of the span; 0 of its rows."""
-        if values is self.values:
-            return 0.0
-        shifted = values - self.center
+    def rest(self, values: Floats, center: Floats) -> float:
+        """Return the largest length that (n, d) values around a (d,) point have outside of it.
+
+        Its own rows have none around its centre, so for them it is that of the point.
+        """
+        shifted = center[None] - self.center if values is self.values else values - center
         return float(np.linalg.norm(shifted - self.shifts(self.directions(shifted)), axis=1).max())
 
     @cached_property
@@ -198,8 +200,9 @@ def hold_worlds(m: int) -> None:
     Raises:
         TooLarge: Before anything was allocated.
     """
-    move = "Take fewer worlds, or state more memory in RPAC_MEMORY."
-    hold_in_memory(_GRAMS * m * m, f"a Gram matrix of {m} worlds that fits into memory", move)
+    if got := beyond_memory(_GRAMS * m * m):
+        move = "Take fewer worlds, or state more memory in RPAC_MEMORY."
+        raise refuse(f"a Gram matrix of {m} worlds that fits into memory", got, move, TooLarge)
 
 
 def _twins_alike(points: Floats, values: Floats) -> Floats:

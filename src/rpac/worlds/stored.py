@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from rpac._base.checks import refuse
-from rpac._base.limits import hold_in_memory, hold_on_disk
+from rpac._base.limits import beyond_disk, beyond_memory
 from rpac._base.types import Floats
+from rpac.errors import TooLarge
 
 _BLOCK = 1 << 22
 """Numbers that are copied together."""
@@ -29,10 +30,12 @@ def room_for(rows: int, columns: int, store: str | Path | None = None) -> Floats
     """
     whole = f"{rows} answers of {columns} numbers"
     if store is None:
-        move = "Keep them on the disk, with store=FOLDER; or take fewer worlds."
-        hold_in_memory(rows * columns, f"{whole} that fit into memory", move)
+        if got := beyond_memory(rows * columns):
+            move = "Keep them on the disk, with store=FOLDER; or take fewer worlds."
+            raise refuse(f"{whole} that fit into memory", got, move, TooLarge)
         return np.empty((rows, columns))
-    hold_on_disk(rows * columns, store, f"{whole} that fit on the disk", "Take another folder.")
+    if got := beyond_disk(rows * columns, store):
+        raise refuse(f"{whole} that fit on the disk", got, "Take another folder.", TooLarge)
     with tempfile.TemporaryFile(dir=store) as file:
         return np.memmap(file, np.float64, "w+", shape=(rows, columns))
 
