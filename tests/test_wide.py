@@ -146,6 +146,13 @@ def law_of(outputs):
     return rpac.calibrate(outputs, 0.5, "auto-pac")
 
 
+def test_laws_of_other_worlds_are_other_laws(outputs):
+    """Mirrored worlds have the same Gram matrix, and another released law."""
+    law = rpac.tabulate(outputs, law_of(outputs))
+    mirrored = law.lifted(rpac.Outputs(outputs.values[:, ::-1].copy()).span)
+    assert mirrored.digest != law.digest
+
+
 def test_a_release_has_its_form_its_bars_and_its_facts(outputs):
     source = rpac.Worlds(list(made().reshape(M, 40, 50)))
     release = rpac.privatize(lambda x: x, source, 0.5)

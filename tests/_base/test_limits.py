@@ -29,8 +29,8 @@ def test_otherwise_it_is_what_the_machine_has_to_give(monkeypatch, tmp_path):
     monkeypatch.delenv("RPAC_MEMORY", raising=False)
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal: 99 kB\nMemAvailable:   12 kB\n")
-    monkeypatch.setattr(limits, "_MEMINFO", meminfo)
-    monkeypatch.setattr(limits, "_GROUP", tmp_path)
+    monkeypatch.setattr(limits, "_MEMINFO", str(meminfo))
+    monkeypatch.setattr(limits, "_GROUP", str(tmp_path))
     assert memory() == 12 * 1024
     (tmp_path / "memory.max").write_text("9000\n")
     (tmp_path / "memory.current").write_text("2000\n")

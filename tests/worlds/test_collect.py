@@ -41,6 +41,11 @@ def test_stacks_are_not_copied_again():
         collected(np.full((3, 2), np.nan), 3)
 
 
+def test_labels_are_collected_as_they_are():
+    form, labels = collected([np.str_("a"), np.str_("b")], 2)
+    assert (form.name, labels.tolist()) == ("label", ["a", "b"])
+
+
 def test_forms_must_agree():
     with pytest.raises(MechanismError, match="same form of answer"):
         collected([wide(1.0), wide(1.0)[:-1]], 2)

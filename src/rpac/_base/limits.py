@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from types import MappingProxyType
 
 from rpac._base.checks import refuse
 from rpac.errors import TooLarge
 
 VARIABLE = "RPAC_MEMORY"
 """Environment variable that states the memory to stay within, such as "6 GB"."""
-_MEMINFO = Path("/proc/meminfo")
-_GROUP = Path("/sys/fs/cgroup")
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_MEMINFO = "/proc/meminfo"
+_GROUP = "/sys/fs/cgroup"
+_UNITS = MappingProxyType({"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12})
 
 
 def memory() -> int:
@@ -37,7 +38,7 @@ def _bytes(text: str) -> int:
 def _available() -> int:
     """Return what the system has to give; all of its memory where it does not say."""
     try:
-        lines = _MEMINFO.read_text().splitlines()
+        lines = Path(_MEMINFO).read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvail"))
     except (OSError, StopIteration):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -46,7 +47,7 @@ def _available() -> int:
 def _left_to_the_group() -> int:
     """Return what is left to this process's control group, as in a container."""
     try:
-        most, used = ((_GROUP / f"memory.{name}").read_text() for name in ("max", "current"))
+        most, used = ((Path(_GROUP) / f"memory.{name}").read_text() for name in ("max", "current"))
         return max(int(most) - int(used), 0)
     except (OSError, ValueError):  # no such group, or no limit
         return 1 << 62

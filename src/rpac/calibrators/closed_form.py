@@ -43,7 +43,7 @@ def signs(along: Floats) -> Floats:
 
     Worlds are the same in all coordinates, so that a search finds the same noise in any of them.
     """
-    return np.sign(along[np.abs(along).argmax(axis=0), np.arange(along.shape[1])])
+    return np.asarray(np.sign(along[np.abs(along).argmax(axis=0), np.arange(along.shape[1])]))
 
 
 def orthonormal(basis: Any, dim: int) -> Floats:

@@ -50,8 +50,7 @@ def privatize(
         secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
             the kind that a `Draws` sampler returns. The prior is then what its owner declares,
             and books take one such release; `Session(secret=...)` takes many.
-        subject: Whom a given secret is about. Books know it by dataset and subject, however
-            its possible values are listed.
+        subject: Whom a given secret is about: books know it by dataset and subject.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation; for `Presence`, for functions by blocks.
