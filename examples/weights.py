@@ -3,9 +3,9 @@
     python -m examples.weights              # 100,000 weights and more, about a minute
     python -m examples.weights 24 16 20     # hidden units, worlds, iterations: a small one
 
-Who was in the drawn half of the handwritten digits is the secret; the pool of all of them is public.
-The released network is used as any other: what was added to its weights is noise along the few
-directions in which the 64 networks differ, so that most of what they agree on survives.
+Who was in the drawn half of the handwritten digits is the secret; the pool of them is public. The
+released network is used as any other: what was added to its weights is noise along the few
+directions in which the 64 networks differ, so that what they agree on survives.
 """
 
 from __future__ import annotations
