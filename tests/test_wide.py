@@ -1,5 +1,6 @@
 """Very many numbers: the same noise as the dense way, found and released in the span of worlds."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -10,7 +11,7 @@ from rpac.calibrators.base import Calibrator
 from rpac.calibrators.utility import Smooth, SquaredError, Utility, Weighted
 from rpac.errors import InputError, TooLarge
 from rpac.front.methods import METHODS, exact_noise
-from rpac.noise.grid import GridNoise
+from rpac.noise.grid import GridNoise, narrowed
 from rpac.report.plan import plan
 from rpac.report.record import MOST_ROWS, answer_rows
 from rpac.worlds.span import Span
@@ -209,6 +210,20 @@ def test_attacks_plans_and_comparisons_see_the_span(released, outputs):
     assert len(found.numbers) == D
     table = rpac.compare(outputs, [0.5, 1.0], ["auto-pac"], lambda v, y: 1.0, draws=0)
     assert [row["utility"] for row in table.rows] == [1.0, 1.0]
+
+
+def test_noise_that_holds_worlds_is_as_sealed_as_they_are(outputs):
+    for noise in (law_of(outputs), rpac.tabulate(outputs, law_of(outputs))):
+        with pytest.raises(InputError, match="sealed Span that stay in this process"):
+            pickle.dumps(noise)
+
+
+def test_worlds_are_narrowed_to_the_span_of_any_law(outputs):
+    other = rpac.Outputs(outputs.values[:12].copy())
+    worlds, noise = narrowed(other, law_of(outputs))
+    assert worlds.values == pytest.approx(outputs.within.values[:12])
+    assert noise.dim == worlds.dim
+    assert narrowed(outputs, None) == (outputs, None)
 
 
 def test_a_record_has_rows_for_the_first_numbers_alone():

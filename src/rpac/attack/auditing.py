@@ -244,8 +244,6 @@ def audit(
         )
     delta = 1.0 - in_range(confidence, "confidence", 0.0, 1.0)
     outputs, noise, own = _parts(subject)
-    if released is None:
-        outputs, noise = _few(outputs, noise)
     game = Game(outputs, noise, released)
     chosen, skipped = _choose(game, attacks)
     claims, success = _claims(game, budget, certificate or own)
@@ -299,17 +297,6 @@ def _parts(subject: Any) -> tuple[Any, Any, Certificate | None]:
             "on scores of your own `rpac.attack.lira` and `rpac.attack.one_run` still apply.",
         )
     return *subject.sealed, subject.certificate
-
-
-def _few(outputs: Any, noise: Any) -> tuple[Any, Any]:
-    """Return the same worlds and law in the span of the worlds, if the law lies in it.
-
-    What is released is a point of that span, so that nothing is lost to an attack.
-    """
-    span = getattr(noise, "span", None)
-    if span is None or span is not outputs.span:
-        return outputs, noise
-    return outputs.within, noise.within
 
 
 def _choose(

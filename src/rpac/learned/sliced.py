@@ -23,6 +23,7 @@ from rpac.certificate.exact import lattice_leakage
 from rpac.learned.frame import frame_of
 from rpac.learned.libraries import require_neural
 from rpac.noise.gaussian import GaussianNoise
+from rpac.noise.grid import narrowed
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.outputs import Outputs
 
@@ -67,6 +68,7 @@ def sliced_privacy(
             "finite worlds under GaussianNoise", f"{outputs!r} under {noise!r}", "Use rpac.certify."
         )
     n = count(slices, "slices", least=2)
+    outputs, noise = narrowed(outputs, noise)
     phi = np.random.default_rng([seed, 23]).standard_normal((n, outputs.dim))
     along = (outputs.values - outputs.center) @ phi.T
     widths = np.sqrt(np.square(phi @ noise.basis) @ noise.variances)

@@ -352,6 +352,15 @@ def _aligned(noise: GaussianNoise) -> bool:
     return bool((np.diag(noise.basis) == 1.0).all())
 
 
+def narrowed(outputs: Outputs, noise: Any) -> tuple[Outputs, Any]:
+    """Return worlds and law in the coordinates of the span that the law lies in, if it has one.
+
+    What is released is a point of that span, so that nothing of it is lost, to an attack either.
+    """
+    span = getattr(noise, "span", None)
+    return (outputs, noise) if span is None else (outputs.along(span), noise.within)
+
+
 def agreed_law(outputs: Outputs) -> Releasable:
     """Return the law of an answer on which all worlds agree: as one of them has it, without noise.
 

@@ -142,11 +142,12 @@ class Outputs(Sealed, Frozen):
     @cached_property
     def within(self) -> Outputs:
         """The same worlds in the coordinates of their span, (m, r); themselves where it is None."""
-        if self.span is None:
-            return self
-        return Outputs(
-            self.span.points, self.weights, "real", statement=self.statement, masks=self.members
-        )
+        return self if self.span is None else self.along(self.span)
+
+    def along(self, span: Span) -> Outputs:
+        """Return the worlds in the coordinates of a span, theirs or another's."""
+        points = span.along(self.values)
+        return Outputs(points, self.weights, "real", statement=self.statement, masks=self.members)
 
     @property
     def center(self) -> Floats:

@@ -28,6 +28,7 @@ from rpac._base.checks import refuse
 from rpac._base.frozen import Frozen
 from rpac._base.hashing import digest
 from rpac._base.limits import beyond_memory
+from rpac._base.sealed import Sealed
 from rpac._base.types import Bools, Floats
 from rpac.errors import TooLarge
 
@@ -41,8 +42,8 @@ _GRAMS = 8
 
 
 @final
-class Span(Frozen):
-    """Orthonormal directions, (d, r), as combinations of rows that lie elsewhere.
+class Span(Sealed, Frozen):
+    """Orthonormal directions, (d, r), as combinations of rows that lie elsewhere. Sealed, as they.
 
     Attributes:
         values: (m, d) rows; kept, never copied.
