@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -101,10 +101,36 @@ def proposed(outputs: Outputs, budget: Any, method: Calibrator) -> Law:
         return exact_noise(outputs)  # a fact of the pool, which no noise hides
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
         people = worst_unit_channel if outputs.kind == "label" else worst_unit_noise
-        return people(outputs, limit)
+        return lifted(people(outputs.within, limit), outputs)
     if needs_no_noise(outputs, nats):
         return exact_noise(outputs)
-    return method.propose(outputs.planning, nats)
+    return along(outputs, [nats], method)[0]
+
+
+def along(outputs: Outputs, budgets: Sequence[float], method: Calibrator) -> list[Law]:
+    """Return the noise of a method at increasing budgets: found in the span, where it can be."""
+    inner = None if outputs.span is None else method.within(outputs.span)
+    if inner is None:
+        found = outputs.planning
+        if len(budgets) == 1:
+            return [method.propose(found, budgets[0])]
+        return method.along(found, budgets)
+    return [lifted(law, outputs) for law in along(outputs.within, budgets, inner)]
+
+
+@overload
+def lifted(law: Releasable, outputs: Outputs) -> Releasable: ...
+@overload
+def lifted(law: Law, outputs: Outputs) -> Law: ...
+def lifted(law: Law, outputs: Outputs) -> Law:
+    """Return a law on worlds in the coordinates of their span as one on the worlds themselves."""
+    if outputs.span is None:
+        return law
+    if isinstance(law, GaussianNoise):
+        return law.lifted(outputs.span)
+    made = tabulate(outputs.within, law)
+    assert isinstance(made, GridNoise)
+    return made.lifted(outputs.span)
 
 
 def calibrator(method: str | Calibrator) -> Calibrator:
@@ -125,7 +151,9 @@ def method_name(method: str | Calibrator) -> str:
 
 def needs_no_noise(outputs: Outputs, nats: float) -> bool:
     """Tell whether a bare release stays within the budget."""
-    return outputs.exact and entropy(distinct(outputs.values, outputs.weights)[1]) <= nats
+    if not outputs.exact:
+        return False
+    return entropy(distinct(outputs.within.values, outputs.weights)[1]) <= nats
 
 
 def exact_noise(outputs: Outputs) -> Releasable:
@@ -134,6 +162,8 @@ def exact_noise(outputs: Outputs) -> Releasable:
         return LabelChannel(np.eye(len(outputs.labels)))
     if outputs.constant.all():
         return agreed_law(outputs)
+    if outputs.span is not None:
+        return lifted(exact_noise(outputs.within), outputs)
     basis, spectrum = principal(outputs)
     whole = outputs.kind == "count" and outputs.dim == 1
     step = 1.0 if whole else float(np.sqrt(spectrum.sum())) * 2.0**-36

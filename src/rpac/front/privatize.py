@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rpac._base.checks import refuse
@@ -33,6 +34,7 @@ def privatize(
     n_jobs: int = 1,
     seed: int | None = None,
     allow_exact: bool = False,
+    store: str | Path | None = None,
 ) -> Release:
     """Run any function on secret data and return its answer with just enough noise.
 
@@ -48,14 +50,14 @@ def privatize(
         secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
             the kind that a `Draws` sampler returns. The prior is then what its owner declares,
             and books take one such release; `Session(secret=...)` takes many.
-        subject: Whom a given secret is about. Books know it by dataset and subject, however
-            its possible values are listed.
+        subject: Whom a given secret is about: books know it by dataset and subject.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation; for `Presence`, for functions by blocks.
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
+        store: As for `simulate`: a folder for answers of very many numbers.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -75,6 +77,6 @@ def privatize(
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
-        ledger, key, secret, n_jobs, seed, allow_exact, subject,
+        ledger, key, secret, n_jobs, seed, allow_exact, subject, store,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))

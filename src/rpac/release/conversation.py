@@ -40,7 +40,7 @@ from rpac.certificate.attempts import Attempts, Memory
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.evidence import proved_leakage
 from rpac.certificate.issue import described, facts, marked
-from rpac.errors import BudgetExceeded, InputError, LedgerError, Withheld
+from rpac.errors import BudgetExceeded, InputError, LedgerError, TooLarge, Withheld
 from rpac.ledger.anchor import Position
 from rpac.ledger.entries import NANO, Line, Receipt, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
@@ -154,7 +154,7 @@ class Conversation(ABC):
         if known is None:
             self._afford(nats)
         book = partial(self._withhold, None if known else key, request)
-        with withheld(book, static=(InputError,)):
+        with withheld(book, static=(InputError, TooLarge)):
             outputs = self._outputs(question)
         with self._lock:
             self._ready()

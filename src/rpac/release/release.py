@@ -29,7 +29,7 @@ from rpac.budget import ResidualEntropy, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.issue import issue
-from rpac.errors import BudgetExceeded, InputError, Withheld
+from rpac.errors import BudgetExceeded, InputError, TooLarge, Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
@@ -61,6 +61,7 @@ class Request:
     seed: int | None = None
     allow_exact: bool = False
     subject: str = ""
+    store: Any = None
 
     def __post_init__(self) -> None:
         as_budget(self.budget)
@@ -85,7 +86,9 @@ class Request:
     def outputs(self) -> Outputs:
         """Return the mechanism's outputs on every world."""
         seed = self._study_seed() if self.seed is None else self.seed
-        found = simulate(self.source, self.mechanism, n_jobs=self.n_jobs, seed=seed)
+        found = simulate(
+            self.source, self.mechanism, n_jobs=self.n_jobs, seed=seed, store=self.store
+        )
         if self.secret is None:
             return found
         return found.stating(f"{found.statement} (given by its owner, who declares the prior)")
@@ -168,7 +171,7 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
     if ledger is not None and known is None:
         ledger.check(max(nats or 0.0, Withheld.NATS), line)
     book = refusal_in(ledger, None if known else request.key, terms)
-    with withheld(book, static=(InputError,)):
+    with withheld(book, static=(InputError, TooLarge)):
         outputs = request.outputs()
     with withheld(book):
         if ledger is not None and known is not None:

@@ -30,6 +30,10 @@ _RECEIPT = ("ledger", "seq", "hash", "dataset")
 """What is public of a receipt: where it is, not what was charged."""
 
 
+MOST_ROWS = 10_000
+"""Numbers of an array that have a row of their own, with their intervals."""
+
+
 def plain(value: Any) -> Any:
     """Return a released value as plain JSON: tables as lists of rows, what is missing as None."""
     if value is None or isinstance(value, bool | int | str):
@@ -78,14 +82,15 @@ def rows_of(value: Any, name: str) -> list[Json]:
 def answer_rows(release: Release, name: str) -> list[Json]:
     """Return the answer row by row; each number with its two 95 % intervals, low and high.
 
-    A number on which all worlds agree is named a fact of the pool instead.
+    A number on which all worlds agree is named a fact of the pool instead. Of arrays of very many
+    numbers the first `MOST_ROWS` have rows; all of them are in the value.
     """
     if release.certificate.promise != "sample":
         return _noisy_rows(release, name)
     pairs = [release.noise_interval, release.sampling_interval, release.facts]
-    sides = [[rows_of(side, name) for side in pair] if pair else None for pair in pairs]
+    sides = [[rows_of(_first(side), name) for side in pair] if pair else None for pair in pairs]
     found = []
-    for i, row in enumerate(rows_of(release.value, name)):
+    for i, row in enumerate(rows_of(_first(release.value), name)):
         cells: Json = {}
         for column, value in row.items():
             ends = [
@@ -94,6 +99,12 @@ def answer_rows(release: Release, name: str) -> list[Json]:
             cells[column] = _cell(value, *ends)
         found.append(cells)
     return found
+
+
+def _first(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.size > MOST_ROWS:
+        return value.ravel()[:MOST_ROWS]
+    return value
 
 
 def _noisy_rows(release: Release, name: str) -> list[Json]:

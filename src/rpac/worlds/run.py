@@ -10,6 +10,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,11 +18,13 @@ import numpy as np
 from rpac._base.checks import count, refuse
 from rpac._base.progress import progress
 from rpac._base.types import Floats
-from rpac.errors import MechanismError, RpacError
+from rpac.errors import MechanismError, RpacError, TooLarge
 from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
+from rpac.worlds.collect import collected
 from rpac.worlds.flatten import Form, common_form, flatten
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Draws, Source, Subsets
+from rpac.worlds.stored import folder
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STACK = 1 << 20
@@ -43,7 +46,12 @@ def vectorized(function: F) -> F:
 
 
 def simulate(
-    source: Source, mechanism: Callable[..., Any], n_jobs: int = 1, seed: int = 0
+    source: Source,
+    mechanism: Callable[..., Any],
+    n_jobs: int = 1,
+    seed: int = 0,
+    *,
+    store: str | Path | None = None,
 ) -> Outputs:
     """Return the outputs of `mechanism` on every world of `source`.
 
@@ -56,8 +64,11 @@ def simulate(
             it refuses a source it cannot read, and returns the `Form` of its answers, or None.
         n_jobs: Processes, as joblib counts them.
         seed: Study randomness; equal seeds give equal outputs, whatever `n_jobs`.
+        store: A folder in which answers of very many numbers are kept rather than in memory, in
+            a file without a name, which is gone with the process.
 
     Raises:
+        TooLarge: If there is no room for so many answers of so many numbers; see `store`.
         MechanismError: If the mechanism fails, or its answers differ in form. The message names
             the type of the failure, if it is one of Python's own, never a world.
     """
@@ -70,7 +81,7 @@ def simulate(
             move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
         raise refuse("a callable mechanism", type(mechanism).__name__, move)
     worlds = source.worlds(count(seed, "seed", least=0))
-    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
+    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed, store=folder(store))
     with _black_box():
         check_pure(mechanism, worlds, outputs, seed)
     return outputs
@@ -96,14 +107,17 @@ def check_pure(
             seeds = list(np.random.SeedSequence([seed, 1]).spawn(m))
         answers = [_run(mechanism, secrets[i], seeds[i]) for i in picks]
     rows = [flatten(answer)[1] for answer in answers]
+    near = 1e-12 * outputs.reach
     if outputs.kind == "label":
         same = [
             outputs.labels[int(outputs.values[i, 0])] == r for i, r in zip(picks, rows, strict=True)
         ]
     else:
-        fresh = np.stack(rows) if outputs.clip is None else np.clip(np.stack(rows), *outputs.clip)
-        scale = float(np.abs(outputs.values).max())
-        same = [np.allclose(outputs.values[picks], fresh, rtol=1e-9, atol=1e-12 * scale)]
+        clip = outputs.clip or (-np.inf, np.inf)
+        same = [
+            np.allclose(outputs.values[i], np.clip(row, *clip), rtol=1e-9, atol=near)
+            for i, row in zip(picks, rows, strict=True)
+        ]
     if not all(same):
         raise refuse(
             "a mechanism whose answer depends on its secret alone",
@@ -120,6 +134,7 @@ def evaluate(
     *,
     n_jobs: int,
     seed: int,
+    store: Path | None = None,
 ) -> Outputs:
     """Return the outputs on these secrets of the source."""
     if n_jobs != -1:
@@ -131,7 +146,7 @@ def evaluate(
             answers = _run_stacks(mechanism, secrets)
         else:
             answers = _run_each(mechanism, secrets, n_jobs, seed)
-        form, values = _rows(answers)
+        form, values = collected(answers, len(secrets), store)
         return _collected(form, values, source, announced or form)
 
 
@@ -156,7 +171,7 @@ def _black_box() -> Iterator[None]:
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None  # without what it says
     except BaseException as error:
-        if type(error) is MechanismError and _raised_here(error):
+        if type(error) in (MechanismError, TooLarge) and _raised_here(error):
             raise
         raise _failed(error) from None
 
@@ -173,7 +188,7 @@ def _raised_here(error: BaseException) -> bool:
 
 def _run_each(
     mechanism: Callable[..., Any], secrets: Sequence[Any], n_jobs: int, seed: int
-) -> list[Any]:
+) -> Iterator[Any]:
     """Run a mechanism world by world; each is made, and let go, when its turn comes."""
     from joblib import Parallel, delayed
 
@@ -182,11 +197,11 @@ def _run_each(
         seeds = list(np.random.SeedSequence([seed, 1]).spawn(len(secrets)))
     calls = zip(secrets, seeds, strict=True)
     if n_jobs == 1:
-        return [_run(mechanism, *call) for call in progress(calls, len(seeds))]
+        return (_run(mechanism, *call) for call in progress(calls, len(seeds)))
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_run)(mechanism, *call) for call in calls
     )
-    return list(progress(jobs, len(seeds)))
+    return progress(jobs, len(seeds))
 
 
 def takes_rng(mechanism: Callable[..., Any]) -> bool:
@@ -260,21 +275,6 @@ def _answers(mechanism: Callable[..., Any], stack: Any) -> Any:
             MechanismError,
         )
     return results
-
-
-def _rows(answers: Any) -> tuple[Form, Any]:
-    """Return the one form of all answers, and their labels (m,) or numbers (m, d)."""
-    if isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf":
-        return flatten(answers[0])[0], flatten(answers)[1].reshape(len(answers), -1)
-    kinds = {(type(a), a.shape, a.dtype) for a in answers if isinstance(a, np.ndarray | np.generic)}
-    if len(kinds) == 1 and all(isinstance(a, np.ndarray | np.generic) for a in answers):
-        form = flatten(answers[0])[0]  # arrays of one shape and type: check them all at once
-        flat = flatten(np.stack(answers))[1] if form.name != "label" else np.array(answers)
-        return form, flat if form.name == "label" else flat.reshape(len(answers), -1)
-    pairs = [flatten(answer) for answer in answers]
-    form = common_form([form for form, _ in pairs])
-    rows = [row for _, row in pairs]
-    return form, np.array(rows) if form.name == "label" else np.stack(rows)
 
 
 def answer_on_fresh_draw(
