@@ -310,7 +310,7 @@ def test_facts_of_a_public_pool_are_read_and_said_to_be(fact, tmp_path):
         assert (code, "fact of the public pool" in out, "DEFECT" in out) == (0, True, False)
     assert read[0] != read[1]
     if fact == "error bars":
-        assert read == [50_000, 60_000]
+        assert read == pytest.approx([50_000, 60_000], rel=0.08)  # samples differ in size
 
 
 CONSTANT = {

@@ -25,7 +25,8 @@ BILL = pd.DataFrame({
 BILL.loc[RNG.random(N) < 0.05, "sum"] = np.nan
 BILL.loc[3, "sum"] = np.inf
 ITEM = pd.DataFrame({
-    "bill": RNG.integers(0, N, 900), "count": RNG.integers(0, 9, 900), "code": RNG.choice([1, 2], 900)
+    "bill": RNG.integers(0, N, 900), "count": RNG.integers(0, 9, 900),
+    "code": RNG.choice([1, 2], 900),
 })  # fmt: skip
 CODE = pd.DataFrame({"code": [1, 2], "label": ["one", "two"]})
 TABLES = {"person": PERSON, "bill": BILL, "item": ITEM, "code": CODE}

@@ -114,11 +114,8 @@ class AddedRows:
         return tree
 
     def _over(self, node: Node, places: dict[str, int]) -> str:
-        """Return an aggregate over the columns of rows; a sum in place of an average."""
-        if _bare_count(node):
-            return "count(*)"
-        name = "sum" if isinstance(node, exp.Avg) else node.key
-        return f"{name}(x{places[node.this.sql()]})"
+        """Return an aggregate over the columns of rows."""
+        return "count(*)" if _bare_count(node) else f"{node.key}(x{places[node.this.sql()]})"
 
     def _add(self, i: int, node: Node, j: int | None) -> None:
         """Note what an aggregate needs: its value, and how many entries it is of."""
@@ -128,9 +125,6 @@ class AddedRows:
         counted = self._part(f"c{j}", f"count(y{j})")
         value = counted
         if isinstance(node, exp.Sum | exp.Avg):
-            if is_time(self._types[j]):
-                move = "Sum or average numbers."
-                raise refuse("numbers to add up", repr(snippet(node)), move, MechanismError)
             value = self._part(f"v{j}", f"sum({self._wide(j)})")
         elif isinstance(node, exp.Min):
             value = self._part(f"l{j}", f"min(e{j})")
@@ -191,7 +185,15 @@ class AddedRows:
         return found
 
     def summed(self, groups: Groups, size: int) -> Floats:
-        """Return the (worlds, groups, parts) sums, in one pass over the rows; NaN for NULL."""
+        """Return the (worlds, groups, parts) sums, in one pass over the rows; NaN for NULL.
+
+        Raises:
+            MechanismError: If it fails, or times are averaged: a query a world serves these.
+        """
+        times = [self._arguments[j] for j in self._summed if is_time(self._types[j])]
+        if times:
+            move = "Sum or average numbers."
+            raise refuse("numbers to add up", repr(snippet(times[0])), move, MechanismError)
         if self.tables.engine is not None:
             return self._summed_elsewhere(groups, size)
         met = [f"r.{key} IS NOT DISTINCT FROM g.{key}" for key in self.keys]

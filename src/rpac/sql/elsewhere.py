@@ -18,7 +18,8 @@ from rpac.errors import MechanismError
 from rpac.sql.owners import RAW
 from rpac.sql.slices import Part, by_bit, count_bytes
 from rpac.sql.syntax import Node
-_MOST = exp.Literal.number("1e308")
+
+_MOST = "1e308"
 """What is larger, or no number, is not added up."""
 
 
@@ -88,8 +89,8 @@ class Elsewhere(ABC):
                 zero = exp.Literal.number(0)
                 node.right.replace(exp.Nullif(this=node.right.copy(), expression=zero))
             elif node.name.lower() == "isfinite":
-                number, low = node.expressions[0].copy(), exp.Neg(this=_MOST.copy())
-                node.replace(exp.Between(this=number, low=low, high=_MOST.copy()))
+                number, most = node.expressions[0].copy(), exp.Literal.number(_MOST)
+                node.replace(exp.Between(this=number, low=exp.Neg(this=most.copy()), high=most))
         return tree
 
     def placed(self, sql: str | Node, places: Mapping[str, str]) -> str:

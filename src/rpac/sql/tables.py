@@ -94,11 +94,21 @@ class Tables:
             self._make_views(name)
         self.source = Subsets(Pool(members.units, self.version, members=members), worlds=worlds)
 
-    def enter(self, world: int | None) -> None:
-        """Let the schema `world` show the rows of the units of one world; None: of all."""
-        kept = "" if world is None else f" WHERE {self.people.is_in(world)}"
+    def enter(self, members: Any) -> None:
+        """Let the schema `world` show the rows of some units only.
+
+        Args:
+            members: The number of a world; None for everybody; or places of units in `source`.
+        """
+        kept = "true"
+        if isinstance(members, int):
+            kept = self.people.is_in(members)
+        elif members is not None:
+            kept = f"u IN ({', '.join(str(int(u)) for u in members) or 'NULL'})"
+        every = "SELECT *, row_number() OVER (ORDER BY k) - 1 AS u FROM pool.__units"
+        every = every if kept.startswith("u ") else "SELECT * FROM pool.__units"
         self.connection.execute(
-            f"CREATE OR REPLACE TABLE world.__members AS SELECT k FROM pool.__units{kept}"
+            f"CREATE OR REPLACE TABLE world.__members AS SELECT k FROM ({every}) WHERE {kept}"
         )
 
     def unit_names(self) -> list[Any]:
