@@ -1,6 +1,6 @@
 """Time and memory against rows, groups, worlds, numbers and workers, with fitted exponents.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.scale [rows | groups | worlds | hundred | tpch | plots ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.scale [rows groups worlds hundred tpch plots cost]
 
 A question is `sum, count, average by group` over a generated Parquet file, asked of the embedded
 DuckDB with a limit of 2 GB of memory; each point is a process of its own, whose peak is its own.
@@ -43,8 +43,9 @@ def generated(rows, people, groups):
     if not path.exists():
         with duckdb.connect() as con:
             con.execute(
-                f"COPY (SELECT (hash(i) % {people})::BIGINT AS id, (hash(i + 1) % {groups})::INTEGER "
-                f"AS g, (hash(i + 2) % 100000) / 7.0 AS x FROM range({rows}) AS r(i)) "
+                f"COPY (SELECT (hash(i) % {people})::BIGINT AS id, "
+                f"(hash(i + 1) % {groups})::INTEGER AS g, "
+                f"(hash(i + 2) % 100000) / 7.0 AS x FROM range({rows}) AS r(i)) "
                 f"TO '{path}' (FORMAT parquet)"
             )
     return path
@@ -187,10 +188,14 @@ def cost(rows=10**9, groups=10**4, worlds=512):
     cells = groups * 256 * bytes_there * 3 * 8
     left = worlds * groups * 3 * 8
     print(f"measured here: {1e9 * each:.2f} ns of a core a row and byte of membership")
-    print(f"{rows:.0e} rows x {groups} groups x {worlds} worlds: {hours:.1f} core hours at DuckDB's "
-          f"speed, {3 * hours:.0f} to {10 * hours:.0f} at a third to a tenth of it (Spark)")  # fmt: skip
-    print(f"partial sums in each task at most {cells / 1e9:.2f} GB; shuffled at most that times the "
-          f"tasks; what leaves {left / 1e6:.0f} MB")  # fmt: skip
+    print(
+        f"{rows:.0e} rows x {groups} groups x {worlds} worlds: {hours:.1f} core hours at "
+        f"DuckDB's speed, {3 * hours:.0f} to {10 * hours:.0f} at a third to a tenth of it"
+    )
+    print(
+        f"partial sums in each task at most {cells / 1e9:.2f} GB; shuffled at most that times "
+        f"the tasks; what leaves {left / 1e6:.0f} MB"
+    )
     print(f"at $0.05 a core hour: ${0.05 * 3 * hours:.2f} to ${0.05 * 10 * hours:.2f}")
 
 
