@@ -41,6 +41,7 @@ HOMES = {
     "rpac.noise.lattice": ("LatticeNoise",),
     "rpac.person.source": ("Presence",),
     "rpac.answers.release": ("Release",),
+    "rpac.report.recovery": ("recover",),
     "rpac.schema": ("Declared",),
     "rpac.sql.database": ("Database",),
     "rpac.worlds.guard": ("guarded",),

@@ -68,6 +68,7 @@ from rpac.noise.lattice import LatticeNoise as LatticeNoise
 from rpac.person.source import Presence as Presence
 from rpac.questions import programs as programs
 from rpac.questions import statistics as statistics
+from rpac.report.recovery import recover as recover
 from rpac.schema import Declared as Declared
 from rpac.sql.database import Database as Database
 from rpac.worlds.guard import guarded as guarded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ def privatize(
     n_jobs: int = 1,
     seed: int | None = None,
     allow_exact: bool = False,
+    asked: Mapping[str, Any] | None = None,
 ) -> Release:
     """Run any function on secret data and return its answer with just enough noise.
 
@@ -56,6 +57,8 @@ def privatize(
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
+        asked: What a record says of the question, public: {"question": its text, "about": {...}}.
+            By default the mechanism's name. The books keep it beside the charge, for `recover`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -70,11 +73,11 @@ def privatize(
         if secret is not None or subject:
             move = "Leave `secret` and `subject` out: the secret is anybody's presence."
             raise refuse("no given secret under the promise person", "one", move)
-        asked = partial(ask, n_jobs=n_jobs)
-        return released(Inquiry(mechanism, source, budget, ledger, key), asked)
+        inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
+        return released(inquiry, partial(ask, n_jobs=n_jobs))
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
-        ledger, key, secret, n_jobs, seed, allow_exact, subject,
+        ledger, key, secret, n_jobs, seed, allow_exact, subject, asked,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))
