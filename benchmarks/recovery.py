@@ -6,7 +6,6 @@ once for each promise and point, in a process of its own that dies there by SIGK
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -64,13 +63,13 @@ def _before_the_commit(store):
 
 
 def _after_the_commit(store):
-    confirm = Chain.confirm
+    record = Chain.record
 
-    def unless_spent(self, head, **how):
-        entry = json.loads(self.store.entry(head.seq)[1])
-        return die() if entry["kind"] == "spend" else confirm(self, head, **how)
+    def unconfirmed(self, kind, *rest):
+        self.confirm = die if kind == "spend" else self.confirm
+        return record(self, kind, *rest)
 
-    Chain.confirm = unless_spent
+    Chain.record = unconfirmed
 
 
 def _in_the_write(store):

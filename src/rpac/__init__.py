@@ -22,7 +22,8 @@ HOMES = {
     ),
     "rpac.errors": (
         "BudgetExceeded", "BudgetSpent", "CertificateError", "ContractError", "ExactRelease",
-        "InputError", "LedgerError", "MechanismError", "RpacError", "Withheld",
+        "InputError", "LedgerError", "MechanismError", "RpacError", "TooLarge",
+        "Withheld",
     ),
     "rpac.front.certify": ("certify",),
     "rpac.front.compare": ("Comparison", "compare", "curve"),

@@ -41,6 +41,7 @@ from rpac.errors import InputError as InputError
 from rpac.errors import LedgerError as LedgerError
 from rpac.errors import MechanismError as MechanismError
 from rpac.errors import RpacError as RpacError
+from rpac.errors import TooLarge as TooLarge
 from rpac.errors import Withheld as Withheld
 from rpac.front.certify import certify as certify
 from rpac.front.compare import Comparison as Comparison

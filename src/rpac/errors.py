@@ -11,6 +11,10 @@ class InputError(RpacError, ValueError):
     """An argument is not what the function takes."""
 
 
+class TooLarge(InputError):
+    """What is asked for does not fit: refused before anything is allocated."""
+
+
 class MechanismError(RpacError, RuntimeError):
     """The mechanism failed, or its outputs cannot be put side by side."""
 

@@ -46,19 +46,17 @@ def privatize(
             `Presence` also `GaussianDP`.
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
-        secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
-            the kind that a `Draws` sampler returns. The prior is then what its owner declares,
-            and books take one such release; `Session(secret=...)` takes many.
-        subject: Whom a given secret is about. Books know it by dataset and subject, however
-            its possible values are listed.
+        secret: The secret itself, where it is given, not drawn: one of `Worlds`, or of the kind
+            that a `Draws` sampler returns. Its owner declares the prior, and books take one such
+            release; `Session(secret=...)` takes many.
+        subject: Whom a given secret is about: books know it by dataset and subject.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
-        n_jobs: Processes for the simulation; for `Presence`, for functions by blocks.
+        n_jobs: Processes for the simulation, or for functions by blocks.
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
-        asked: What a record says of the question, public: {"question": its text, "about": {...}}.
-            By default the mechanism's name. The books keep it beside the charge, for `recover`.
+        asked: {"question": its text, "about": {...}} for the record; its name by default.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
