@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import rpac
+from rpac.answers.told import MOST_ROWS, answer_rows
 from rpac.calibrators.base import Calibrator
 from rpac.calibrators.utility import Smooth, SquaredError, Utility, Weighted
 from rpac.errors import InputError, TooLarge
 from rpac.front.methods import METHODS, exact_noise
 from rpac.noise.grid import GridNoise, narrowed
 from rpac.report.plan import plan
-from rpac.report.record import MOST_ROWS, answer_rows
 from rpac.worlds.span import Span
 
 M, D = 24, 2_000

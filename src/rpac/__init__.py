@@ -22,7 +22,8 @@ HOMES = {
     ),
     "rpac.errors": (
         "BudgetExceeded", "BudgetSpent", "CertificateError", "ContractError", "ExactRelease",
-        "InputError", "LedgerError", "MechanismError", "RpacError", "Withheld",
+        "InputError", "LedgerError", "MechanismError", "RpacError", "TooLarge",
+        "Withheld",
     ),
     "rpac.front.certify": ("certify",),
     "rpac.front.compare": ("Comparison", "compare", "curve"),
@@ -41,6 +42,7 @@ HOMES = {
     "rpac.noise.lattice": ("LatticeNoise",),
     "rpac.person.source": ("Presence",),
     "rpac.answers.release": ("Release",),
+    "rpac.report.recovery": ("recover",),
     "rpac.schema": ("Declared",),
     "rpac.sql.database": ("Database",),
     "rpac.worlds.guard": ("guarded",),

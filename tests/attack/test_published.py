@@ -8,9 +8,9 @@ import pytest
 
 import rpac
 from rpac.advantage import distance_to_success
+from rpac.answers.told import answer_rows
 from rpac.attack.published import CERTIFIED, DECLARED, DEFECT, FACT, GIVEN, outsider
 from rpac.report import record as records
-from rpac.report.record import answer_rows
 
 HASH = "0123456789abcdef" * 4
 MADE = {

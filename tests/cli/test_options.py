@@ -25,6 +25,7 @@ TYPED = {
     "verify": {"file", "ledger", "json"},
     "ledger": {"ledger", "cap", "dataset", "analyst", "export", "export_dp", "delta",
                "trust_head", "json"},
+    "recover": {"ledger", "out", "json"},
     "report": {"record", "out", "json"},
     "paper": {"dataset", "data", "out", "cache", "download", "full", "quick", "seed", "jobs",
               "json"},
@@ -51,7 +52,7 @@ def test_defaults_are_those_of_the_records(parsed):
         for p in parsed[name].params:
             assert p.required == (
                 p.name in {"file", "record", "dataset"} and p.opts == [p.name]
-            ) or (name == "ledger" and p.name == "ledger")
+            ) or (name in {"ledger", "recover"} and p.name == "ledger")
             if not p.required and p.default is not None:
                 assert p.default == defaults[p.name]
 

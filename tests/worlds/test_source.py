@@ -173,7 +173,7 @@ def test_worlds_are_made_when_they_are_asked_for(monkeypatch):
     source = rpac.Subsets(np.arange(100.0), worlds=16)
     made = []
     take = source._take
-    monkeypatch.setattr(source, "_take", lambda rows: made.append(len(rows)) or take(rows))
+    monkeypatch.setattr(source, "_take", lambda rows, _: made.append(len(rows)) or take(rows))
     worlds = source.worlds(0)
     assert len(worlds) == 16
     assert made == []

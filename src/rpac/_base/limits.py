@@ -73,7 +73,12 @@ def hold_in_memory(numbers: int, what: str, move: str) -> None:
     Raises:
         TooLarge: Before anything was allocated. It depends on sizes alone.
     """
-    if got := beyond_memory(numbers):
+    fit(8 * numbers, what, move)
+
+
+def fit(size: int, what: str, move: str) -> None:
+    """Refuse more bytes than memory has room for; as `hold_in_memory`."""
+    if got := _beyond(size, memory()):
         raise refuse(what, got, move, TooLarge)
 
 

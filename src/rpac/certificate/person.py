@@ -159,11 +159,9 @@ class People:
 
         They may lie above 1: even then they tell who is exposed most.
         """
-        rows, whole = self.rows @ bound.vectors, self.weights @ bound.vectors
-        parts = [
-            bound.of(2.0 * self.members.sums(rows, block) - whole)
-            for block in self.members.blocks()
-        ]
+        slope, rest = self.members.affine(self.rows @ bound.vectors)
+        of = bound.mapped(2.0 * slope, 2.0 * rest - self.weights @ bound.vectors)
+        parts = [of(self.members.inside(block)) for block in self.members.blocks()]
         return np.asarray(0.5 + 0.5 * (np.concatenate(parts) + error))
 
     def kernels(self, law: GridNoise) -> AxisKernels:

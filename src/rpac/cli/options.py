@@ -186,6 +186,15 @@ class Accounting:
 
 
 @dataclass
+class Recovering:
+    """Where charges without a record are, and where their records go."""
+
+    ledger: Annotated[str, typer.Argument(help="A file or postgresql:// URL.")]
+    out: Annotated[Path, typer.Option(help="Folder for the records.")] = Path("recovered")
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
+@dataclass
 class Rendering:
     """Which record becomes which report."""
 

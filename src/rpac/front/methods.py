@@ -40,6 +40,7 @@ from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, agreed_law, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
+from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
 
 METHODS: Mapping[str, Calibrator] = {
@@ -56,6 +57,8 @@ METHODS: Mapping[str, Calibrator] = {
 _COARSE = 64
 """Steps to a deviation of the grid on which one axis is searched."""
 _RANKED = 256
+_CROWD = 4_096
+"""Units, the most exposed ones, that a search for noise looks at."""
 """Units, those with the largest bounds, on which several axes are searched."""
 _STEPS = 200
 _LEAST = -30.0
@@ -204,19 +207,49 @@ def worst_unit_noise(outputs: Outputs, limit: SuccessRate) -> GaussianNoise:
     room = 2e-3 * excess
     estimate = _coarse_success if noise.variances.size == 1 else _seeded_success
 
-    def gap(t: float) -> float:
-        if t < _LEAST:  # hardly any noise is enough
-            return -room
-        return estimate(outputs, noise.scaled(np.exp(t))) - limit.rate + room
+    def met(among: Outputs) -> GaussianNoise:
+        def gap(t: float) -> float:
+            if t < _LEAST:  # hardly any noise is enough
+                return -room
+            return estimate(among, noise.scaled(np.exp(t))) - limit.rate + room
 
-    t = max(meet(gap, 4 * room, width=1e-3), _LEAST)
-    found = noise.scaled(float(np.exp(t)))
+        t = max(meet(gap, 4 * room, width=1e-3), _LEAST)
+        return noise.scaled(float(np.exp(t)))
+
+    found = met(_exposed(outputs, noise))
+    if _many(outputs):
+        found = met(_exposed(outputs, noise, found))
     stated = _exact_figure if noise.variances.size == 1 else _seeded_figure
     for _ in range(_STEPS):
         if stated(outputs, found) <= limit.rate:
             break
         found = found.scaled(1.01)
     return found
+
+
+def _many(outputs: Outputs) -> bool:
+    """Whether a search looks at the most exposed units of a pool alone."""
+    return outputs.members is not None and outputs.members.units > 4 * _CROWD
+
+
+def _exposed(outputs: Outputs, *noises: GaussianNoise) -> Outputs:
+    """Return the outputs for the units that are most exposed under each of some noises.
+
+    A search among them is a proposal: what it finds is held against the figure for everybody.
+    """
+    if not _many(outputs):
+        return outputs
+    found: set[int] = set()
+    for noise in noises:
+        law = tabulate(outputs, noise)
+        people = People.of(outputs.codes(law), outputs.weights, _members(outputs))
+        found |= {*np.argsort(-drawn_limits(people, law), kind="stable")[:_CROWD].tolist()}
+    return outputs.among(np.array(sorted(found)))
+
+
+def _members(outputs: Outputs) -> Members:
+    assert outputs.members is not None
+    return outputs.members
 
 
 def _coarse_success(outputs: Outputs, noise: GaussianNoise) -> float:
@@ -250,9 +283,8 @@ def _seeded_figure(outputs: Outputs, noise: GaussianNoise) -> float:
 
 def _seeded_judge(outputs: Outputs, noise: GaussianNoise) -> tuple[GridNoise, People, Judge]:
     """Return the law, the units, and draws of what is released; equal in a plan and its release."""
-    assert outputs.members is not None
     law = tabulate(outputs, noise)
-    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
+    people = People.of(outputs.codes(law), outputs.weights, _members(outputs))
     rng = np.random.default_rng(0)
     worlds = look_up(integer_table(people.weights), study_uniforms(rng, DRAWS))
     return law, people, Judge.at(people, law, worlds, law.at(study_uniforms(rng, DRAWS, law.rank)))

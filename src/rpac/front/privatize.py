@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ def privatize(
     seed: int | None = None,
     allow_exact: bool = False,
     store: str | Path | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> Release:
     """Run any function on secret data and return its answer with just enough noise.
 
@@ -47,17 +48,18 @@ def privatize(
             `Presence` also `GaussianDP`.
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
-        secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
-            the kind that a `Draws` sampler returns. The prior is then what its owner declares,
-            and books take one such release; `Session(secret=...)` takes many.
+        secret: The secret itself, where it is given, not drawn: one of `Worlds`, or of the kind
+            that a `Draws` sampler returns. Its owner declares the prior, and books take one such
+            release; `Session(secret=...)` takes many.
         subject: Whom a given secret is about: books know it by dataset and subject.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
-        n_jobs: Processes for the simulation; for `Presence`, for functions by blocks.
+        n_jobs: Processes for the simulation, or for functions by blocks.
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
         store: As for `simulate`: a folder for answers of very many numbers.
+        asked: {"question": its text, "about": {...}} for the record; its name by default.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -72,11 +74,11 @@ def privatize(
         if secret is not None or subject:
             move = "Leave `secret` and `subject` out: the secret is anybody's presence."
             raise refuse("no given secret under the promise person", "one", move)
-        asked = partial(ask, n_jobs=n_jobs)
-        return released(Inquiry(mechanism, source, budget, ledger, key), asked)
+        inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
+        return released(inquiry, partial(ask, n_jobs=n_jobs))
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
-        ledger, key, secret, n_jobs, seed, allow_exact, subject, store,
+        ledger, key, secret, n_jobs, seed, allow_exact, subject, store, asked,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from rpac._base.checks import array, in_range, number, refuse
-from rpac._base.types import Floats
+from rpac._base.types import Floats, Ints
 from rpac.errors import RpacError
 from rpac.person.source import Asked, Presence
 from rpac.questions import contributed
@@ -21,6 +21,8 @@ from rpac.worlds.source import Source, Subsets
 
 Columns = dict[str, Floats]
 OTHER = "other"
+_GROUP = "__rpac_group__"
+"""Column of a narrowed table: the place of each row's group."""
 
 
 @final
@@ -38,7 +40,8 @@ class Statistic:
         labels: Names of the d numbers; empty for a single number.
         whole: Whether they are integers.
         extensive: Whether they grow with the number of units, as sums and counts do.
-        group: A further column that is read as it is, for `group_by`.
+        group: A further column, for `group_by`: `compute` then gets the place of each row's group
+            among the labels, in place of the number of rows.
         adds: How it is made of sums over people, for `rpac.Presence`; None where it is not.
         cells: The public groups that it answers for; None for all rows.
     """
@@ -65,8 +68,26 @@ class Statistic:
         read = {name: frames.numbers(frame, name) for name in self.columns}
         with np.errstate(all="ignore"):  # what overflows is refused as a whole
             if self.group is not None:
-                return self.compute(read, _texts(frame, self.group))
+                return self.compute(read, self._groups(frame))
             return self.compute(read, len(frame))
+
+    def narrowed(self, frame: Any) -> Any:
+        """Return what it reads of a table, its groups as numbers: made once, not in every world."""
+        import narwhals as nw
+
+        if self.group is None:
+            return frame.select(list(dict.fromkeys(self.columns)) or frame.columns[:1])
+        groups = nw.new_series(_GROUP, self._groups(frame), backend=frame.implementation)
+        return frame.with_columns(groups).select([*dict.fromkeys(self.columns), _GROUP])
+
+    def _groups(self, frame: Any) -> Ints:
+        """Return the (rows,) places of their groups among the labels."""
+        if _GROUP in frame.columns:
+            return np.asarray(frame[_GROUP].to_numpy(), np.int64)
+        assert self.group is not None
+        place = {name: i for i, name in enumerate(self.labels[:-1])}
+        found = [place.get(entry, len(place)) for entry in _texts(frame, self.group)]
+        return np.array(found, np.int64)
 
     def announce(self, source: Source) -> Form:
         """Return the form of the answers; refuse a source that lacks a column."""
@@ -205,9 +226,7 @@ def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = Non
     if statistic.labels or statistic.group is not None:
         raise refuse("a statistic of one number", statistic.name, "Group a mean, sum or count.")
 
-    def compute(read: Columns, entries: list[str]) -> Any:
-        place = {name: i for i, name in enumerate(names)}
-        groups = np.array([place.get(entry, len(names)) for entry in entries], dtype=np.int64)
+    def compute(read: Columns, groups: Ints) -> Any:
         answers = []
         for i in range(len(names) + 1):
             inside = groups == i

@@ -35,6 +35,7 @@ from rpac._base.hashing import digest, fingerprint
 from rpac._base.sealed import SealedValue
 from rpac._base.types import Floats, Ints, Json
 from rpac.answers.release import Release, answered, shown, stored
+from rpac.answers.told import question_of, told
 from rpac.budget import as_budget
 from rpac.certificate.attempts import Attempts, Memory
 from rpac.certificate.certificate import Certificate
@@ -154,11 +155,12 @@ class Conversation(ABC):
         if known is None:
             self._afford(nats)
         book = partial(self._withhold, None if known else key, request)
+        asked = question_of(question)  # before it runs, and could tell
         with withheld(book, static=(InputError, TooLarge)):
             outputs = self._outputs(question)
         with self._lock:
             self._ready()
-            return self._turn(outputs, nats, known, (key, request, book))
+            return self._turn(outputs, nats, known, (key, request, book, asked))
 
     def _ready(self) -> None:
         if self._world.open() < 0 or self._pid != os.getpid():
@@ -183,10 +185,10 @@ class Conversation(ABC):
         outputs: Outputs,
         nats: float,
         known: Receipt | None,
-        call: tuple[str | None, str, Callable[[], object]],
+        call: tuple[str | None, str, Callable[[], object], Json],
     ) -> Release:
         """Answer one question: a retry as before; else certify, charge, draw, store, reveal."""
-        key, request, book = call
+        key, request, book, asked = call
         if known is None:
             self._afford(nats)
         with withheld(book):
@@ -199,7 +201,11 @@ class Conversation(ABC):
             bare = bool(outputs.constant.all())
             released = noisy_codes(codes[self._world.open()], law, allow_exact=bare)
             posterior = updated(self._log_posterior, law.log_likelihood(codes, released))
-            keep = answered(law, released) if self._ledger is None else stored(law, released, made)
+            if self._ledger is None:
+                keep = answered(law, released)
+            else:
+                keep = stored(law, released, made)
+                keep |= told(shown(outputs, keep, made=made), asked, outputs.dim)
             return keep, packed(posterior, self._charges + 1, self._questions + 1)
 
         kept, receipt = self._charge(made.bound, key, request, draw)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import secrets
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeAlias, final
@@ -25,6 +25,7 @@ from rpac._base.hashing import digest, fingerprint
 from rpac._base.sealed import SealedValue
 from rpac._base.types import Ints, Json
 from rpac.answers.release import Release, shown, stored
+from rpac.answers.told import question_of, told
 from rpac.budget import ResidualEntropy, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
 from rpac.certificate.certificate import Certificate
@@ -62,6 +63,7 @@ class Request:
     allow_exact: bool = False
     subject: str = ""
     store: Any = None
+    asked: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         as_budget(self.budget)
@@ -157,12 +159,14 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
-        and nothing is revealed before its charge is on record.
+        and nothing is revealed before its charge is on record, in one transaction with the answer
+        and all that its record tells of it: whoever dies after it can have both back.
 
     Raises:
         Withheld: For whatever depends on data.
     """
     ledger, line, nats = request.ledger, request.line(), request.nats
+    asked = request.asked or question_of(request.mechanism)  # before it runs, and could tell
     given = None if request.secret is None else given_worlds(request.source, request.secret)
     terms = "" if ledger is None else request.terms(ledger)
     known = None if ledger is None else ledger.find(request.key, terms)
@@ -183,7 +187,9 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
         bare = request.allow_exact or bool(outputs.constant.all())
 
         def draw() -> tuple[Json, bytes]:
-            return stored(law, noisy_codes(codes(), law, allow_exact=bare), made), b""
+            kept = stored(law, noisy_codes(codes(), law, allow_exact=bare), made)
+            beside = {} if ledger is None else told(shown(outputs, kept), asked, outputs.dim)
+            return kept | beside, b""
 
         if ledger is None:
             return shown(outputs, draw()[0], law=law)

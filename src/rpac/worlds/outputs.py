@@ -238,6 +238,11 @@ class Outputs(Sealed, Frozen):
         """Return the same outputs with another statement of the secret."""
         return self._with(statement=statement)
 
+    def among(self, units: Ints) -> Outputs:
+        """Return the same outputs with the membership of some units alone: for study."""
+        assert self.members is not None
+        return self._with(members=self.members.among(units))
+
     def _with(self, **changes: Any) -> Outputs:
         kept = {k: v for k, v in self.__dict__.items() if k not in _OF_THE_PRIOR}
         other = object.__new__(Outputs)

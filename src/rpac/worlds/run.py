@@ -23,7 +23,7 @@ from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
 from rpac.worlds.collect import collected
 from rpac.worlds.flatten import Form, common_form, flatten
 from rpac.worlds.outputs import Outputs
-from rpac.worlds.source import Draws, Source, Subsets
+from rpac.worlds.source import Draws, HalfSamples, Source, Subsets
 from rpac.worlds.stored import folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,11 +80,21 @@ def simulate(
         if hasattr(mechanism, "fit"):
             move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
         raise refuse("a callable mechanism", type(mechanism).__name__, move)
-    worlds = source.worlds(count(seed, "seed", least=0))
+    worlds = _worlds(source, mechanism, count(seed, "seed", least=0))
     outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed, store=folder(store))
     with _black_box():
         check_pure(mechanism, worlds, outputs, seed)
     return outputs
+
+
+def _worlds(source: Source, mechanism: Callable[..., Any], seed: int) -> Any:
+    """Return the secrets; half-samples of only those columns that one of rpac's own will read."""
+    if isinstance(source, Subsets) and source.frame is not None and _own(mechanism):
+        narrow = getattr(mechanism, "narrowed", None)
+        if narrow is not None:
+            announced_form(mechanism, source)  # refuses a column that is not there
+            return HalfSamples(source, narrow(source.frame))
+    return source.worlds(seed)
 
 
 def check_pure(
@@ -152,12 +162,17 @@ def evaluate(
 
 def announced_form(mechanism: Callable[..., Any], source: Source) -> Form | None:
     """Return the form that a mechanism announces; the words of a refusal must be rpac's own."""
-    kind = type(mechanism)
-    home = sys.modules.get(kind.__module__) if kind.__module__.startswith("rpac.") else None
-    if getattr(home, kind.__name__, None) is kind:
+    if _own(mechanism):
         return mechanism.announce(source) if hasattr(mechanism, "announce") else None
     with _black_box():
         return mechanism.announce(source) if hasattr(mechanism, "announce") else None
+
+
+def _own(mechanism: Callable[..., Any]) -> bool:
+    """Whether a mechanism is of one of rpac's own kinds."""
+    kind = type(mechanism)
+    home = sys.modules.get(kind.__module__) if kind.__module__.startswith("rpac.") else None
+    return getattr(home, kind.__name__, None) is kind
 
 
 @contextlib.contextmanager
