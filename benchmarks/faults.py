@@ -144,7 +144,7 @@ FAULTS = [
      "return type(one) is type(other) and repr(one) == repr(other) and bool(one == other)",
      "return bool(one == other)",
      "tests/worlds/test_flatten.py::test_names_that_differ_between_worlds_are_refused"),
-    ("an answer that raises in its own words", "worlds/run.py",
+    ("an answer that raises in its own words", "worlds/chunks.py",
      "        if type(error) is MechanismError and _raised_here(error):\n", "        if True:\n",
      "tests/worlds/test_run.py::test_an_answer_that_speaks_when_it_is_looked_at_says_nothing"),
     ("impure functions accepted", "worlds/run.py", "if not all(same):", "if False:",

@@ -43,6 +43,7 @@ HOMES = {
     "rpac.answers.release": ("Release",),
     "rpac.schema": ("Declared",),
     "rpac.sql.database": ("Database",),
+    "rpac.worlds.executor": ("Executor",),
     "rpac.worlds.guard": ("guarded",),
     "rpac.worlds.outputs": ("Outputs",),
     "rpac.worlds.run": ("simulate", "vectorized"),
