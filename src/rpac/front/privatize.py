@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rpac._base.checks import refuse
@@ -33,6 +34,8 @@ def privatize(
     n_jobs: int = 1,
     seed: int | None = None,
     allow_exact: bool = False,
+    executor: Any = None,
+    checkpoint: str | Path | None = None,
 ) -> Release:
     """Run any function on secret data and return its answer with just enough noise.
 
@@ -56,6 +59,9 @@ def privatize(
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
+        executor: Where the simulation runs, in place of `n_jobs`: an `Executor`, its name or
+            address. Under *person* functions run in processes of their own on this machine.
+        checkpoint: Folder for worlds that are done; sealed, see `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -70,11 +76,14 @@ def privatize(
         if secret is not None or subject:
             move = "Leave `secret` and `subject` out: the secret is anybody's presence."
             raise refuse("no given secret under the promise person", "one", move)
+        if executor is not None or checkpoint is not None:
+            move = "Functions run in processes of their own on this machine: say n_jobs=2."
+            raise refuse("no executor or checkpoint under the promise person", "one", move)
         asked = partial(ask, n_jobs=n_jobs)
         return released(Inquiry(mechanism, source, budget, ledger, key), asked)
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
-        ledger, key, secret, n_jobs, seed, allow_exact, subject,
+        ledger, key, secret, n_jobs, seed, allow_exact, subject, executor, checkpoint,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))

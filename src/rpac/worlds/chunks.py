@@ -10,11 +10,10 @@ import builtins
 import contextlib
 import inspect
 import pickle
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
 from typing import Any, TypeAlias, final
@@ -123,6 +122,17 @@ class Job:
         stacks = bool(getattr(mechanism, "takes_stack", False))
         return cls(mechanism, secrets, seed, takes_rng(mechanism), stacks)
 
+    def __call__(self, numbers: Numbers, own: Any = None) -> Rows:
+        """Return the form of the answers on these worlds and their labels (k,) or numbers (k, d).
+
+        Args:
+            numbers: Of the worlds.
+            own: The worlds themselves, where the job does not hold them.
+        """
+        if self.stacks:
+            return rows_of(self._stacked(numbers, own))
+        return rows_of(self._answers(numbers, self._some(numbers) if own is None else own))
+
     def loaded(self) -> Job:
         """Return the job itself: it is here."""
         return self
@@ -147,17 +157,6 @@ class Job:
         if isinstance(numbers, range):  # a view, where there is one
             return self.secrets[numbers.start : numbers.stop]
         return [self.secrets[i] for i in numbers]
-
-    def rows(self, numbers: Numbers, own: Any = None) -> Rows:
-        """Return the form of the answers on these worlds and their labels (k,) or numbers (k, d).
-
-        Args:
-            numbers: Of the worlds.
-            own: The worlds themselves, where the job does not hold them.
-        """
-        if self.stacks:
-            return rows_of(self._stacked(numbers, own))
-        return rows_of(self._answers(numbers, self._some(numbers) if own is None else own))
 
     def _answers(self, numbers: Numbers, worlds: Iterable[Any]) -> list[Any]:
         """Run a mechanism world by world; each is made, and let go, when its turn comes."""
@@ -296,8 +295,7 @@ class Payload:
         """
         mechanism = job.mechanism
         name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
-        parts = (mechanism, job.seed, job.takes_rng, job.stacks)
-        function, table = packed_function(parts, name), b""
+        function, table = packed_function(replace(job, secrets=None), name), b""
         buffers: list[Any] = []
         if isinstance(job.secrets, HalfSamples):
             table = cloudpickle.dumps(
@@ -323,8 +321,8 @@ class Payload:
 
     def loaded(self) -> Job:
         """Return the job: its function anew for each chunk, so that none leaves another a state."""
-        mechanism, seed, takes_rng, stacks = cloudpickle.loads(self.function)
-        return Job(mechanism, self._worlds, seed, takes_rng, stacks)
+        bare: Job = cloudpickle.loads(self.function)
+        return replace(bare, secrets=self._worlds)
 
 
 def perform(job: Job | Payload, numbers: Numbers, own: bytes | None = None) -> Outcome:
@@ -337,7 +335,7 @@ def perform(job: Job | Payload, numbers: Numbers, own: bytes | None = None) -> O
         return Outcome(numbers, unready=_lacking(error))
     try:
         with black_box():
-            rows = ready.rows(numbers, worlds)
+            rows = ready(numbers, worlds)
     except KeyboardInterrupt:
         return Outcome(numbers, stopped=True)
     except MechanismError as error:
@@ -347,8 +345,8 @@ def perform(job: Job | Payload, numbers: Numbers, own: bytes | None = None) -> O
 
 def _lacking(error: BaseException) -> str:
     """Return what a worker lacks: a module by its name, which is of the function's own text."""
-    if isinstance(error, ModuleNotFoundError) and error.name is not None:
-        return f"no module {error.name!r} on Python {sys.version_info.major}.{sys.version_info.minor}"
+    if isinstance(error, ModuleNotFoundError):
+        return f"no module {error.name!r} there"
     return f"a {type(error).__name__}"
 
 

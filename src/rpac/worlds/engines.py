@@ -118,6 +118,7 @@ class Dask(Engine):
         if self._own:
             self._client.wait_for_workers(1 if workers is None else workers)
         self.workers = max(1, sum(self._client.nthreads().values()))
+        self._as_completed = distributed.as_completed
         self._lost = (
             distributed.scheduler.KilledWorker,
             distributed.client.FutureCancelledError,
@@ -126,10 +127,8 @@ class Dask(Engine):
 
     def outcomes(self, sent: Payload, tasks: Iterator[Task]) -> Generator[Outcome]:
         """Yield what came of each task."""
-        from distributed import as_completed
-
         held = self._client.scatter(sent, broadcast=True, hash=False)
-        waiting = as_completed()
+        waiting = self._as_completed()
 
         def more() -> None:
             for numbers, own in tasks:

@@ -17,7 +17,7 @@ import cloudpickle
 from rpac._base.checks import count, refuse
 from rpac.errors import MechanismError
 from rpac.worlds.chunks import Job, Numbers, Outcome
-from rpac.worlds.engines import AHEAD, Dask, Engine, Joblib, Lost, Ray, Serial, Task
+from rpac.worlds.engines import AHEAD, Dask, Engine, Joblib, Lost, Ray, Serial
 
 Kind: TypeAlias = Literal["serial", "joblib", "dask", "ray"]
 KINDS = ("serial", "joblib", "dask", "ray")
@@ -122,7 +122,10 @@ class Executor:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self.close()
 

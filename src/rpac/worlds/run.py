@@ -18,7 +18,15 @@ from rpac.errors import MechanismError
 from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
 from rpac.worlds.checkpoint import Checkpoint, content_of, missing
 from rpac.worlds.chunks import (
-    Job, Numbers, Outcome, Rows, answer_rows, black_box, joined, rows_of, takes_rng,
+    Job,
+    Numbers,
+    Outcome,
+    Rows,
+    answer_rows,
+    black_box,
+    joined,
+    rows_of,
+    takes_rng,
 )  # fmt: skip
 from rpac.worlds.executor import Executor
 from rpac.worlds.flatten import Form, common_form, flatten
@@ -145,7 +153,7 @@ def evaluate(
 
 
 def _linear(mechanism: Callable[..., Any], source: Source) -> Any:
-    """Return answers that a mechanism has on all half-samples at once, (m, d); None if it has none."""
+    """Return the (m, d) answers that a mechanism has on all half-samples at once, or None."""
     at_once = getattr(mechanism, "on_half_samples", None)
     return at_once(source) if at_once is not None and isinstance(source, Subsets) else None
 
