@@ -1,4 +1,4 @@
-"""Sums over all half-samples as one matrix product: the answers of a loop, bit for bit repeatable."""
+"""Sums over all half-samples as one matrix product: the answers of a loop, bit for bit."""
 
 import numpy as np
 import pandas as pd

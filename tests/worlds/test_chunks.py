@@ -108,7 +108,7 @@ PLAIN = {
     "huge": [1, 2**70],
     "mixed": [1, 2.0],
     "bools": [True, False],
-    "numpy bools": [np.bool_(True), np.bool_(False)],
+    "numpy bools": list(np.array([True, False])),
     "text": ["a", "b"],
     "lists": [[1.0, 2.0], [3.0, 4.0]],
     "lists of both": [[1, 2], [3.0, 4.0]],

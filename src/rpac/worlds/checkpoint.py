@@ -14,7 +14,6 @@ import os
 import pickletools
 import secrets
 import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -34,6 +33,8 @@ from rpac.worlds.source import Source, Subsets
 
 _KEY = "key"
 _TAG = 32
+_INSTALLED = frozenset({"site-packages", "dist-packages", Path(os.__file__).parent.name})
+"""Folders of modules that count by their version: packages, and Python's own."""
 
 
 @final
@@ -154,15 +155,15 @@ def content_of(source: Source, job: Job) -> str:
 
 def _code(names: set[str]) -> list[str]:
     """Return hashes of modules and of what they name, and versions of the installed ones."""
-    installed = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
-    found, open_ = {}, sorted(names)
+    found: dict[str, str] = {}
+    open_ = sorted(names)
     while open_:
         name = open_.pop()
         module = sys.modules.get(name)
         if name in found or module is None:
             continue
         file = getattr(module, "__file__", None)
-        if file is None or file.startswith(installed):
+        if file is None or _INSTALLED.intersection(Path(file).parts) or name.startswith("rpac"):
             top = sys.modules.get(name.partition(".")[0])
             found[name] = str(getattr(top, "__version__", ""))
             continue

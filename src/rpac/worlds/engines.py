@@ -1,15 +1,20 @@
 """Where chunks of worlds run: this process, joblib's processes, a Dask or a Ray cluster.
 
-Each engine takes chunks from an iterator, a few ahead of its workers, and yields what came of them
-in whatever order. What it was sent is shared by the workers of a machine (joblib maps a file, Ray
-has an object store) or lies once in each (Dask).
+Each engine takes chunks from an iterator, one for each worker at a time, and yields what came of
+them in whatever order. What it was sent is shared by the workers of a machine (joblib maps a file,
+Ray has an object store) or lies once in each (Dask).
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
+from functools import cache
 from typing import Any, TypeAlias, final
 
 from rpac._base.checks import refuse
@@ -17,8 +22,6 @@ from rpac.worlds.chunks import Job, Numbers, Outcome, Payload, perform
 
 Task: TypeAlias = tuple[Numbers, bytes | None]
 """Worlds by their numbers, and the packed worlds where workers do not make them."""
-AHEAD = 2
-"""Chunks that are under way for each worker: one runs, one waits."""
 _MAPPED = 1 << 16
 """Bytes above which joblib maps a table into its processes."""
 
@@ -84,10 +87,10 @@ class Joblib(Engine):
             self.workers,
             return_as="generator_unordered",
             batch_size=1,
-            pre_dispatch=AHEAD * self.workers,
+            pre_dispatch=self.workers,
             max_nbytes=_MAPPED,
         )
-        found = run(delayed(perform)(sent, *task) for task in tasks)
+        found = run(delayed(_in_child)(os.getpid(), sent, *task) for task in tasks)
         try:
             for outcome in found:  # noqa: UP028  (an early end is made below, in silence)
                 yield outcome
@@ -97,6 +100,27 @@ class Joblib(Engine):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that tasks were cut off
                 found.close()
+
+
+def _in_child(
+    parent: int, sent: Payload, numbers: Numbers, own: bytes | None
+) -> Outcome:  # pragma: no cover  (child process)
+    """Run a chunk in one of joblib's processes, which ends soon after the one it works for."""
+    if multiprocessing.current_process().name.startswith("Loky"):
+        _watch(parent)
+    return perform(sent, numbers, own)
+
+
+@cache
+def _watch(parent: int) -> None:  # pragma: no cover  (child process)
+    """Have this process end when its parent has: joblib's would wait for minutes."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
 
 
 @final
@@ -133,14 +157,14 @@ class Dask(Engine):
         def more() -> None:
             for numbers, own in tasks:
                 waiting.add(self._client.submit(perform, held, numbers, own, pure=False))
-                if waiting.count() >= AHEAD * self.workers:
+                if waiting.count() >= self.workers:
                     return
 
         try:
             more()
             for future in waiting:
                 yield _result(future.result, self._lost)
-                more()
+                more()  # once what came is kept
         finally:
             self._client.cancel(list(waiting.futures), force=True)
 
@@ -184,7 +208,7 @@ class Ray(Engine):
         waiting: list[Any] = []
 
         def more() -> None:
-            while len(waiting) < AHEAD * self.workers:
+            while len(waiting) < self.workers:
                 task = next(tasks, None)
                 if task is None:
                     return
@@ -195,7 +219,7 @@ class Ray(Engine):
             while waiting:
                 (ready,), waiting[:] = self._ray.wait(waiting, num_returns=1)
                 yield _result(lambda one=ready: self._ray.get(one), self._lost)
-                more()
+                more()  # once what came is kept
         finally:
             for one in waiting:
                 self._ray.cancel(one, force=True)

@@ -17,7 +17,7 @@ import cloudpickle
 from rpac._base.checks import count, refuse
 from rpac.errors import MechanismError
 from rpac.worlds.chunks import Job, Numbers, Outcome
-from rpac.worlds.engines import AHEAD, Dask, Engine, Joblib, Lost, Ray, Serial
+from rpac.worlds.engines import Dask, Engine, Joblib, Lost, Ray, Serial
 
 Kind: TypeAlias = Literal["serial", "joblib", "dask", "ray"]
 KINDS = ("serial", "joblib", "dask", "ray")
@@ -218,7 +218,7 @@ class Chunks(Iterator[Numbers]):
     def _fitting(self, rest: int) -> int:
         if self._fastest is None:
             return 1
-        most = rest // (AHEAD * self._workers)
+        most = rest // (2 * self._workers)
         least, usual = (int(seconds / self._fastest) for seconds in (_LEAST, _SECONDS))
         return max(1, min(usual, max(least, most)))
 
