@@ -24,11 +24,6 @@ needs = {
     kind: pytest.mark.skipif(find_spec(module) is None, reason=f"{module}: not installed")
     for kind, module in (("dask", "distributed"), ("ray", "ray"))
 }
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning",
-    "ignore::FutureWarning:ray", "ignore::DeprecationWarning:distributed",
-    "ignore::DeprecationWarning:ray",
-)  # fmt: skip
 
 
 @pytest.fixture(

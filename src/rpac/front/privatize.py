@@ -51,17 +51,15 @@ def privatize(
         secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
             the kind that a `Draws` sampler returns. The prior is then what its owner declares,
             and books take one such release; `Session(secret=...)` takes many.
-        subject: Whom a given secret is about. Books know it by dataset and subject, however
-            its possible values are listed.
+        subject: Whom a given secret is about: books know it by dataset and subject.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation; for `Presence`, for functions by blocks.
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
-        executor: Where the simulation runs, in place of `n_jobs`: an `Executor`, its name or
-            address. Under *person* functions run in processes of their own on this machine.
-        checkpoint: Folder for worlds that are done; sealed, see `simulate`.
+        executor: Where the simulation runs, in place of `n_jobs`; see `simulate`.
+        checkpoint: Folder for worlds that are done, sealed; see `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -73,12 +71,7 @@ def privatize(
             certificate within the budget was obtained. Books charge `Withheld.NATS` for it.
     """
     if isinstance(source, Presence):
-        if secret is not None or subject:
-            move = "Leave `secret` and `subject` out: the secret is anybody's presence."
-            raise refuse("no given secret under the promise person", "one", move)
-        if executor is not None or checkpoint is not None:
-            move = "Functions run in processes of their own on this machine: say n_jobs=2."
-            raise refuse("no executor or checkpoint under the promise person", "one", move)
+        _no_world(secret, subject, executor, checkpoint)
         asked = partial(ask, n_jobs=n_jobs)
         return released(Inquiry(mechanism, source, budget, ledger, key), asked)
     proposer = calibrator(method)  # an unknown name is refused before anything runs
@@ -87,3 +80,13 @@ def privatize(
         ledger, key, secret, n_jobs, seed, allow_exact, subject, executor, checkpoint,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))
+
+
+def _no_world(secret: Any, subject: str, executor: Any, checkpoint: Any) -> None:
+    """Refuse, under the promise person, what only worlds have."""
+    if secret is not None or subject:
+        move = "Leave `secret` and `subject` out: the secret is anybody's presence."
+        raise refuse("no given secret under the promise person", "one", move)
+    if executor is not None or checkpoint is not None:
+        move = "Functions run in processes of their own on this machine: say n_jobs=2."
+        raise refuse("no executor or checkpoint under the promise person", "one", move)

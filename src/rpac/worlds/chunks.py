@@ -30,7 +30,7 @@ from rpac.worlds.halves import HalfSamples
 
 Numbers: TypeAlias = Sequence[int]
 """Worlds, by their numbers: a chunk of them."""
-STACK = 1 << 20
+STACK = 1 << 18
 """Numbers in a stack of worlds, about: enough to vectorise, little enough to hold."""
 _ALIGNED = 64
 
