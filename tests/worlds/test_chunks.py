@@ -47,6 +47,16 @@ def test_a_worlds_generator_follows_from_its_number():
     assert job(range(16))[1][:, 0].tolist() == spawned
 
 
+def test_a_stack_that_is_here_already_is_run_in_blocks(monkeypatch):
+    monkeypatch.setattr(chunks, "STACK", 20)
+    draw = rpac.vectorized(lambda rng, n: rng.normal(size=(n, 2)))
+    seen = []
+    mean = rpac.vectorized(lambda stack: seen.append(len(stack)) or stack.mean(axis=1))
+    outputs = rpac.simulate(rpac.Draws(draw, clip=(-9, 9), draws=45), mean, n_jobs=2)
+    assert len(outputs.values) == 45
+    assert seen[:-1] == [10, 10, 10, 10, 5]
+
+
 def test_every_cut_gives_the_same_rows():
     job = Job.of(noisy, SOURCE.worlds(0), 5)
     whole = job(range(16))[1]

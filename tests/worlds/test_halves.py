@@ -1,5 +1,7 @@
 """Half-samples: one at a time, stacked or added up, with the columns that are needed."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -67,6 +69,15 @@ def test_an_estimator_is_given_its_columns_alone():
     fitted = rpac.programs.Fitted(type("E", (), {"fit": None})(), ["x"], "y")
     assert fitted.reads == ("x", "y")
     assert rpac.statistics.group_by("d", rpac.statistics.mean("x"), ["a"]).reads == ("x", "d")
+
+
+def test_no_sum_drowns_in_what_only_other_worlds_hold():
+    values = np.array([1e308, 1.0, 2.0, 5e-324, -1e20, 0.1, 0.2, 0.3])
+    source = rpac.Subsets(values, worlds=70)
+    found = source.worlds(0).totals(values[:, None])[:, 0]
+    truth = [math.fsum(world) for world in source.worlds(0)]
+    assert found.tolist() == pytest.approx(truth, rel=1e-15, abs=0)
+    assert source.worlds(0).totals(np.zeros((8, 2))).tolist() == np.zeros((70, 2)).tolist()
 
 
 def test_sums_over_worlds():

@@ -14,8 +14,8 @@ _BITS = 1 << 18
 """Entries of the (worlds, units) matrix that are looked at together as half-samples are made."""
 _BLOCK = 1 << 20
 """Entries of it that are held as floats at a time."""
-_LEAST = -900
-"""Exponent below which a grid would leave the numbers of float64."""
+_LEAST = -1022
+"""Exponent of the finest grid: its step is the least float64."""
 
 
 @final
@@ -91,27 +91,27 @@ class HalfSamples(Sequence[Any]):
         """Return sums of values over the rows of every world, (m, k): a matrix product, in blocks.
 
         Args:
-            values: (n, k) what each row adds. They are rounded, column by column, to a grid on
-                which float64 adds them up exactly: a sum is the same to the last bit in whatever
-                order it is added. Whole numbers below 2^52 in sum stay as they are.
+            values: (n, k) what each row adds; their absolute values have a finite sum.
             rows: (n,) numbers of those rows; all of them by default.
 
         Guarantees:
-            Nothing of the size units x worlds is held, but for a few megabytes.
+            A sum is the same to the last bit in whatever order it is added, and none drowns in
+            what only other worlds hold. Nothing of the size units x worlds is held, but for a few
+            megabytes.
         """
-        exponent = np.maximum(np.frexp(np.abs(values).sum(axis=0))[1], _LEAST)
-        step = np.ldexp(1.0, exponent - 52)
-        each = np.rint(values / step) * step
+        limbs = _limbs(values)
+        each = np.concatenate(limbs, axis=1)
         units = np.arange(len(values)) if rows is None else rows
         if self._owner is not None:
             units, place = np.unique(self._owner[units], return_inverse=True)
             each = np.stack([np.bincount(place, column, len(units)) for column in each.T], axis=1)
-        sums = np.zeros((len(self), values.shape[1]))
+        sums = np.zeros((len(self), each.shape[1]))
         size = max(1, _BLOCK // len(self))
         for a in range(0, len(units), size):
             inside = self._members.of(units[a : a + size])
             sums += inside.astype(np.float64) @ each[a : a + size]
-        return sums
+        parts = np.split(sums, len(limbs), axis=1)[::-1]
+        return np.asarray(np.add.reduce(parts))
 
     def _rows(self, units: Bools) -> Bools:
         return units if self._owner is None else np.asarray(units[self._owner])
@@ -125,3 +125,17 @@ class HalfSamples(Sequence[Any]):
         if isinstance(self._data, np.ndarray):
             return self._data[rows]
         return [self._data[i] for i in rows]
+
+
+def _limbs(values: Floats) -> list[Floats]:
+    """Return (n, k) values as sums of limbs, coarse to fine, each of which float64 adds exactly.
+
+    A limb lies on a grid, column by column, on which no sum of its entries needs more than 53 bits.
+    """
+    found, rest = [], values
+    while not found or rest.any():
+        exponent = np.maximum(np.frexp(np.abs(rest).sum(axis=0))[1], _LEAST)
+        step = np.ldexp(1.0, exponent - 52)
+        found.append(np.rint(rest / step) * step)
+        rest = rest - found[-1]
+    return found
