@@ -101,8 +101,9 @@ def test_other_content_is_never_used(tmp_path, calls):
         fresh = rpac.simulate(source, lambda x: x.mean(axis=0))
         assert run(folder, source, **more).digest == fresh.digest
         assert calls() - before >= 24 + 8
-    other = run(folder, mechanism=lambda x: x.max(axis=0))
-    assert other.digest == rpac.simulate(SOURCE, lambda x: x.max(axis=0)).digest
+    for factor in (1.0, 2.0):  # of one name and one code
+        other = run(folder, mechanism=lambda x, k=factor: k * x.mean(axis=0))
+        assert (other.values == factor * rpac.simulate(SOURCE, Counted()).values).all()
 
 
 def test_the_order_of_listed_worlds_is_content(tmp_path):

@@ -84,6 +84,19 @@ def test_what_a_worker_raises_is_what_is_refused_here(error):
     assert "row 17" not in outcome.refusal
 
 
+def test_a_mechanism_cannot_speak_through_this_room():
+    def speaks(x):
+        return answer_rows(Outcome((), refusal="row 17"))
+
+    class Loud(dict):
+        def __iter__(self):
+            raise rpac.MechanismError("row 17")
+
+    for mechanism in (speaks, lambda x: Loud()):
+        outcome = perform(Payload.of(Job.of(mechanism, SOURCE.worlds(0), 0)), range(2))
+        assert "got an exception on some" in outcome.refusal
+
+
 def test_an_interrupt_in_a_worker_is_one_here():
     outcome = perform(Job.of(says(KeyboardInterrupt("row 17")), SOURCE.worlds(0), 0), range(2))
     with pytest.raises(KeyboardInterrupt) as caught:
