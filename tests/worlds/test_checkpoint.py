@@ -157,6 +157,14 @@ def test_a_form_that_shows_otherwise_in_each_process_is_computed_anew(tmp_path, 
     assert Counted.calls - before > 24
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path, calls):
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(rpac.InputError, match="a checkpoint folder that can be written; got"):
+            rpac.privatize(Counted(), SOURCE, 0.1, checkpoint=place)
+    assert calls() == 0
+
+
 def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
     store = Checkpoint(tmp_path / "kept", "content", 4)
 
@@ -164,7 +172,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(rpac.InputError, match="can be written; got No space left on device. Look"):
         store.write(range(0, 2), rows_of([1.0, 2.0]))
     assert [p.name for p in (tmp_path / "kept").iterdir()] == ["key"]
 

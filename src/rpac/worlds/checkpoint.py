@@ -7,6 +7,7 @@ content: they are under a key that lies in the folder. Nothing that is read is u
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import io
 import json
@@ -14,7 +15,7 @@ import os
 import pickletools
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -64,7 +65,8 @@ class Checkpoint:
 
     def __init__(self, folder: str | Path, content: str, worlds: int) -> None:
         self._folder, self._worlds = Path(folder), worlds
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _on_disk():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = self._folder.stat().st_mode & 0o777
         if mode & 0o077:
             move = "It holds outputs without noise: chmod 700, or name a new folder."
@@ -74,9 +76,10 @@ class Checkpoint:
 
     def _key(self) -> bytes:
         path = self._folder / _KEY
-        if not path.exists():
-            _written(path, secrets.token_bytes(_TAG))
-        return path.read_bytes()
+        with _on_disk():
+            if not path.exists():
+                _written(path, secrets.token_bytes(_TAG))
+            return path.read_bytes()
 
     def mark(self, form: Form) -> str:
         """Return what is kept of a form: its kind and layout, under the key."""
@@ -91,7 +94,8 @@ class Checkpoint:
         body.write(json.dumps(head).encode() + b"\n")
         np.lib.format.write_array(body, np.asarray(values), allow_pickle=False)
         path = self._folder / f"{self._name}-{start}"
-        _written(path, self._tag(start, body.getvalue()) + body.getvalue())
+        with _on_disk():
+            _written(path, self._tag(start, body.getvalue()) + body.getvalue())
 
     def _tag(self, start: int, body: bytes) -> bytes:
         return hmac.new(self._secret, f"{self._name} {start} ".encode() + body, sha256).digest()
@@ -115,6 +119,16 @@ class Checkpoint:
         head = json.loads(line)
         values = np.lib.format.read_array(io.BytesIO(rows), allow_pickle=False)
         return Kept(range(start, head["stop"]), head["form"], head["whole"], values)
+
+
+@contextlib.contextmanager
+def _on_disk() -> Iterator[None]:
+    """Look at the disk: what it refuses follows from the folder, not from data."""
+    try:
+        yield
+    except OSError as error:
+        move = "Look at the disk, or name another folder."
+        raise refuse("a checkpoint folder that can be written", error.strerror, move) from None
 
 
 def _written(path: Path, content: bytes) -> None:

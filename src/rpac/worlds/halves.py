@@ -132,7 +132,8 @@ def _limbs(values: Floats) -> list[Floats]:
 
     A limb lies on a grid, column by column, on which no sum of its entries needs more than 53 bits.
     """
-    found, rest = [], values
+    found: list[Floats] = []
+    rest = values
     while not found or rest.any():
         exponent = np.maximum(np.frexp(np.abs(rest).sum(axis=0))[1], _LEAST)
         step = np.ldexp(1.0, exponent - 52)
