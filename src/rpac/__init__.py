@@ -45,6 +45,7 @@ HOMES = {
     "rpac.report.recovery": ("recover",),
     "rpac.schema": ("Declared",),
     "rpac.sql.database": ("Database",),
+    "rpac.worlds.executor": ("Executor",),
     "rpac.worlds.guard": ("guarded",),
     "rpac.worlds.outputs": ("Outputs",),
     "rpac.worlds.run": ("simulate", "vectorized"),

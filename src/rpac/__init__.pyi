@@ -72,6 +72,7 @@ from rpac.questions import statistics as statistics
 from rpac.report.recovery import recover as recover
 from rpac.schema import Declared as Declared
 from rpac.sql.database import Database as Database
+from rpac.worlds.executor import Executor as Executor
 from rpac.worlds.guard import guarded as guarded
 from rpac.worlds.outputs import Outputs as Outputs
 from rpac.worlds.run import simulate as simulate

@@ -15,7 +15,8 @@ from tests.conftest import ROOT
 QUESTION = {
     "data", "unit", "protect", "sql", "statistic", "command", "budget", "success", "mu", "caps",
     "middle", "schema", "size", "way", "blocks", "public", "keys", "link", "project", "ledger",
-    "cap", "dataset", "analyst", "worlds", "seed", "method", "json",
+    "cap", "dataset", "analyst", "worlds", "seed", "method", "jobs", "executor", "checkpoint",
+    "json",
 }  # fmt: skip
 TYPED = {
     "plan": QUESTION,

@@ -297,21 +297,3 @@ BY_PERSON = rpac.Subsets(TABLE, unit="rows", worlds=8)
 def test_refusals(call, message):
     with pytest.raises(rpac.InputError, match=f"Expected .*{message}"):
         call()
-
-
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_worlds_hold_what_a_statistic_reads_and_answers_stay_the_same(kind):
-    """Groups are looked up once in the whole table, whatever their type, and not in every world."""
-    rng = np.random.default_rng(1)
-    rows = {"id": range(40), "x": rng.normal(size=40), "y": rng.normal(size=40),
-            "k": rng.integers(0, 3, 40), "t": rng.choice(["a", "b", "c"], 40)}  # fmt: skip
-    source = rpac.Subsets(kind(rows), unit="id", worlds=8)
-    for text in ("mean(x)", "count()", "correlation(x, y)", "group_by(k, mean(x), 0, 2)",
-                 "group_by(t, count(), a, b)", "group_by(t, sum(x), a)"):  # fmt: skip
-        asked = parse(text)
-        narrow = asked.narrowed(source.frame)
-        assert {*narrow.columns} <= {"x", "y", "id", "__rpac_group__"}
-        assert ("id" in narrow.columns) == (text == "count()")
-        found = rpac.simulate(source, asked).values
-        plain = rpac.simulate(source, lambda world, asked=asked: asked(world)).values
-        assert (found == plain).all()

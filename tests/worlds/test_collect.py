@@ -5,10 +5,17 @@ import pytest
 
 import rpac
 from rpac.errors import InputError, MechanismError, TooLarge, Withheld
-from rpac.worlds.collect import collected
+from rpac.worlds import collect
+from rpac.worlds.chunks import rows_of
 
 LARGE = 1 << 14
 WORLDS = rpac.Worlds([1.0, 2.0, 3.0])
+
+
+def collected(answers, worlds):
+    """Collect answers that come one at a time."""
+    each = enumerate(answers)
+    return collect.collected(((range(i, i + 1), rows_of([a])) for i, a in each), worlds)
 
 
 def wide(x):
@@ -30,15 +37,14 @@ def test_they_are_whole_only_if_all_are():
     assert not collected([answers[0], answers[1] + 0.5], 2)[0].whole
 
 
-def test_stacks_are_not_copied_again():
-    stack = np.ones((3, 2, 5))
-    form, table = collected(stack, 3)
-    assert table.shape == (3, 10)
-    assert np.shares_memory(table, stack)
-    assert form.layout == (2, 5)
-    assert collected(np.ones((3, 2), np.int32), 3)[0].whole
-    with pytest.raises(MechanismError, match="finite numbers"):
-        collected(np.full((3, 2), np.nan), 3)
+def test_chunks_come_in_any_order():
+    parts = [(range(2, 4), rows_of([3.0, 4.0])), (range(0, 2), rows_of([1.0, 2.0]))]
+    assert collect.collected(parts, 4)[1].ravel().tolist() == [1.0, 2.0, 3.0, 4.0]
+    large = [(range(1, 3), rows_of([wide(2.0), wide(3.0)])), (range(1), rows_of([wide(1.0)]))]
+    table = collect.collected(large, 3)[1]
+    assert (table == np.stack([wide(x) for x in (1.0, 2.0, 3.0)])).all()
+    one = [(range(2), rows_of(np.ones((2, 3))))]
+    assert collect.collected(one, 2)[1].shape == (2, 3)
 
 
 def test_labels_are_collected_as_they_are():

@@ -110,7 +110,7 @@ def _studied(ask: Ask) -> Outputs:
     if ask.ledger is not None:
         ask.ledger.check(Withheld.NATS)
     with _withheld(ask, static=(InputError,)):
-        return simulate(ask.source, ask.mechanism)
+        return simulate(ask.source, ask.mechanism, **ask.runs)
 
 
 def _withheld(
@@ -126,10 +126,9 @@ def release(given: Releasing) -> Result:
         _writable(file, "Nothing was charged.")
     _audit_is_read(given)
     ask = prepare(given, ledger="any")
-    made = privatize(
-        ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method,
-        asked={"question": ask.text, "about": ask.about},
-    )  # fmt: skip
+    asked: Json = {"ledger": ask.ledger, "key": given.key, "method": ask.method} | ask.runs
+    asked["asked"] = {"question": ask.text, "about": ask.about}
+    made = privatize(ask.mechanism, ask.source, ask.budget, **asked)
     told = records.said(made)
     body, failed = _recorded(told, given, ask)
     left = _now_left(ask)
@@ -292,7 +291,7 @@ def audit(given: Attacking) -> Result:
 def _of_a_person(ask: Ask, games: int) -> Audit:
     """Attack a release that nobody sees; under *person* nothing is refused because of data."""
     with withheld(static=(InputError,)):
-        return attack(privatize(ask.mechanism, ask.source, ask.budget), games=games)
+        return attack(privatize(ask.mechanism, ask.source, ask.budget, **ask.runs), games=games)
 
 
 def _of_a_sample(ask: Ask, games: int) -> Audit:

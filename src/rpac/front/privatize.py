@@ -36,6 +36,8 @@ def privatize(
     allow_exact: bool = False,
     store: str | Path | None = None,
     asked: Mapping[str, Any] | None = None,
+    executor: Any = None,
+    checkpoint: str | Path | None = None,
 ) -> Release:
     """Run any function on secret data and return its answer with just enough noise.
 
@@ -60,6 +62,8 @@ def privatize(
         allow_exact: Whether to release without noise where the budget needs none.
         store: As for `simulate`: a folder for answers of very many numbers.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
+        executor: Where the simulation runs, in place of `n_jobs`; see `simulate`.
+        checkpoint: Folder for worlds that are done, sealed; see `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -71,14 +75,22 @@ def privatize(
             certificate within the budget was obtained. Books charge `Withheld.NATS` for it.
     """
     if isinstance(source, Presence):
-        if secret is not None or subject:
-            move = "Leave `secret` and `subject` out: the secret is anybody's presence."
-            raise refuse("no given secret under the promise person", "one", move)
+        _no_world(secret, subject, executor, checkpoint)
         inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
         return released(inquiry, partial(ask, n_jobs=n_jobs))
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
-        ledger, key, secret, n_jobs, seed, allow_exact, subject, store, asked,
+        ledger, key, secret, n_jobs, seed, allow_exact, subject, store, asked, executor, checkpoint,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))
+
+
+def _no_world(secret: Any, subject: str, executor: Any, checkpoint: Any) -> None:
+    """Refuse, under the promise person, what only worlds have."""
+    if secret is not None or subject:
+        move = "Leave `secret` and `subject` out: the secret is anybody's presence."
+        raise refuse("no given secret under the promise person", "one", move)
+    if executor is not None or checkpoint is not None:
+        move = "Functions run in processes of their own on this machine: say n_jobs=2."
+        raise refuse("no executor or checkpoint under the promise person", "one", move)

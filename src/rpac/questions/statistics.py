@@ -10,19 +10,17 @@ from typing import Any, final
 import numpy as np
 
 from rpac._base.checks import array, in_range, number, refuse
-from rpac._base.types import Floats, Ints
+from rpac._base.types import Floats
 from rpac.errors import RpacError
 from rpac.person.source import Asked, Presence
-from rpac.questions import contributed
+from rpac.questions import contributed, linear
 from rpac.questions.contributed import Adds, Cells
+from rpac.questions.linear import Columns, Sums
 from rpac.worlds import tables as frames
 from rpac.worlds.flatten import Form, flatten
 from rpac.worlds.source import Source, Subsets
 
-Columns = dict[str, Floats]
 OTHER = "other"
-_GROUP = "__rpac_group__"
-"""Column of a narrowed table: the place of each row's group."""
 
 
 @final
@@ -40,10 +38,10 @@ class Statistic:
         labels: Names of the d numbers; empty for a single number.
         whole: Whether they are integers.
         extensive: Whether they grow with the number of units, as sums and counts do.
-        group: A further column, for `group_by`: `compute` then gets the place of each row's group
-            among the labels, in place of the number of rows.
+        group: A further column that is read as it is, for `group_by`.
         adds: How it is made of sums over people, for `rpac.Presence`; None where it is not.
         cells: The public groups that it answers for; None for all rows.
+        sums: How it is made of sums over rows; None where it is not.
     """
 
     name: str
@@ -55,6 +53,21 @@ class Statistic:
     group: str | None = None
     adds: Adds | None = None
     cells: Cells | None = None
+    sums: Sums | None = None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All columns that it looks at: worlds are made of these alone."""
+        return tuple(dict.fromkeys([*self.columns, *([] if self.group is None else [self.group])]))
+
+    def on_half_samples(self, source: Subsets) -> Any:
+        """Return the (m, d) answers on all half-samples by a matrix product; None: one by one."""
+        if self.sums is None or source.frame is None:
+            return None
+        read, groups = {name: frames.numbers(source.frame, name) for name in self.columns}, None
+        if self.group is not None:
+            groups = _places(_texts(source.frame, self.group), self.labels[:-1])
+        return linear.answers(self.sums, source, read, groups, len(self.labels))
 
     def asked(self, source: Presence) -> Asked | None:
         """Return the statistic as contributions of single people; None if it is none."""
@@ -68,26 +81,8 @@ class Statistic:
         read = {name: frames.numbers(frame, name) for name in self.columns}
         with np.errstate(all="ignore"):  # what overflows is refused as a whole
             if self.group is not None:
-                return self.compute(read, self._groups(frame))
+                return self.compute(read, _texts(frame, self.group))
             return self.compute(read, len(frame))
-
-    def narrowed(self, frame: Any) -> Any:
-        """Return what it reads of a table, its groups as numbers: made once, not in every world."""
-        import narwhals as nw
-
-        if self.group is None:
-            return frame.select(list(dict.fromkeys(self.columns)) or frame.columns[:1])
-        groups = nw.new_series(_GROUP, self._groups(frame), backend=frame.implementation)
-        return frame.with_columns(groups).select([*dict.fromkeys(self.columns), _GROUP])
-
-    def _groups(self, frame: Any) -> Ints:
-        """Return the (rows,) places of their groups among the labels."""
-        if _GROUP in frame.columns:
-            return np.asarray(frame[_GROUP].to_numpy(), np.int64)
-        assert self.group is not None
-        place = {name: i for i, name in enumerate(self.labels[:-1])}
-        found = [place.get(entry, len(place)) for entry in _texts(frame, self.group)]
-        return np.array(found, np.int64)
 
     def announce(self, source: Source) -> Form:
         """Return the form of the answers; refuse a source that lacks a column."""
@@ -136,7 +131,8 @@ def mean(column: str, empty: float = 0.0) -> Statistic:
         values = _present(read[column])
         return float(values.mean()) if values.size else fill
 
-    return Statistic(f"mean({column})", (column,), compute, adds=contributed.mean(column))
+    adds, sums = contributed.mean(column), linear.mean(column, fill)
+    return Statistic(f"mean({column})", (column,), compute, adds=adds, sums=sums)
 
 
 def sum(column: str) -> Statistic:
@@ -147,6 +143,7 @@ def sum(column: str) -> Statistic:
         lambda read, rows: float(_present(read[column]).sum()),
         extensive=True,
         adds=contributed.total(column),
+        sums=linear.total(column),
     )
 
 
@@ -159,6 +156,7 @@ def count(column: str | None = None) -> Statistic:
         whole=True,
         extensive=True,
         adds=contributed.size(column),
+        sums=linear.size(column),
     )
 
 
@@ -206,6 +204,12 @@ def histogram(column: str, edges: Sequence[float]) -> Statistic:
     )
 
 
+def _places(entries: Sequence[str], names: Sequence[Any]) -> Any:
+    """Return the place of every entry among the names, and that after the last for others."""
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place.get(entry, len(names)) for entry in entries], dtype=np.int64)
+
+
 def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = None) -> Statistic:
     """Return a single-number statistic for every key; rows with other keys are "other".
 
@@ -226,7 +230,8 @@ def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = Non
     if statistic.labels or statistic.group is not None:
         raise refuse("a statistic of one number", statistic.name, "Group a mean, sum or count.")
 
-    def compute(read: Columns, groups: Ints) -> Any:
+    def compute(read: Columns, entries: list[str]) -> Any:
+        groups = _places(entries, names)
         answers = []
         for i in range(len(names) + 1):
             inside = groups == i
@@ -244,6 +249,7 @@ def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = Non
         group=column,
         adds=statistic.adds,
         cells=contributed.by_key(column, keys),
+        sums=statistic.sums,
     )
 
 

@@ -53,6 +53,7 @@ from rpac.release.release import again, given_line
 from rpac.release.sealed_store import SealedStore
 from rpac.release.state import packed, state_hash, unpacked, updated
 from rpac.worlds.batch import stacked
+from rpac.worlds.executor import Executor
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import evaluate
 from rpac.worlds.source import Draws, Source, Worlds
@@ -77,6 +78,7 @@ class Conversation(ABC):
         store: str | Path | None,
         secret: Any,
         subject: str = "",
+        executor: Any = None,
     ) -> None:
         if not isinstance(source, Source) or isinstance(source, Draws):
             raise refuse("Worlds or Subsets", type(source).__name__, "Its worlds must be finite.")
@@ -97,6 +99,7 @@ class Conversation(ABC):
         self._marks: Attempts = ledger or Memory()
         self._lock, self._pid = threading.RLock(), os.getpid()
         self._subject = plain_text(subject, "subject")
+        self._executor = None if executor is None else Executor.of(executor)
         if self._store is not None and self._store.exists():
             self._resume(self._store, secret)
         else:
@@ -366,7 +369,7 @@ class Conversation(ABC):
             return question
         if isinstance(question, list | tuple):
             return stacked([self._outputs(one) for one in question])
-        return evaluate(self._source, question, self._worlds, n_jobs=1, seed=0)
+        return evaluate(self._source, question, self._worlds, executor=self._executor)
 
     def _floored(self) -> Floats:
         weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -64,6 +65,8 @@ class Request:
     subject: str = ""
     store: Any = None
     asked: Mapping[str, Any] | None = None
+    executor: Any = None
+    checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
         as_budget(self.budget)
@@ -89,8 +92,9 @@ class Request:
         """Return the mechanism's outputs on every world."""
         seed = self._study_seed() if self.seed is None else self.seed
         found = simulate(
-            self.source, self.mechanism, n_jobs=self.n_jobs, seed=seed, store=self.store
-        )
+            self.source, self.mechanism, self.n_jobs, seed, store=self.store,
+            executor=self.executor, checkpoint=self.checkpoint,
+        )  # fmt: skip
         if self.secret is None:
             return found
         return found.stating(f"{found.statement} (given by its owner, who declares the prior)")

@@ -1,4 +1,4 @@
-"""From the answers of all worlds to one table of numbers: large ones are held once."""
+"""From the rows of all chunks to one table of numbers: large ones are held once."""
 
 from __future__ import annotations
 
@@ -9,64 +9,49 @@ from typing import Any
 
 import numpy as np
 
-from rpac._base.checks import finite
-from rpac.worlds.flatten import Form, common_form, flatten
+from rpac.worlds.chunks import Numbers, Rows
+from rpac.worlds.flatten import Form, common_form
 from rpac.worlds.stored import room_for
 
 _LARGE = 1 << 14
 """Numbers of an answer from which each is put in its place as it comes."""
 
 
-def collected(answers: Iterable[Any], worlds: int, store: Path | None = None) -> tuple[Form, Any]:
+def collected(
+    parts: Iterable[tuple[Numbers, Rows]], worlds: int, store: Path | None = None
+) -> tuple[Form, Any]:
     """Return the one form of all answers, and their labels (m,) or numbers (m, d), read-only.
 
     Args:
-        answers: One for each world, as they come; or an array of them.
-        worlds: How many there will be, m.
+        parts: Rows of chunks of worlds, as they come, in whatever order.
+        worlds: How many worlds there will be, m.
         store: A folder, for large answers that are kept on the disk.
 
     Raises:
-        MechanismError: If an answer is not numbers, or their forms differ.
-        TooLarge: If m answers of the first one's size have no room. No other was asked for.
+        MechanismError: If forms differ.
+        TooLarge: If m answers of the first ones' size have no room. No other was asked for.
     """
-    if isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf":
-        found = flatten(answers[0])[0], _table(answers)
+    rest = iter(parts)
+    first = next(rest)
+    form, rows = first[1]
+    if form.name == "label" or rows.shape[1] < _LARGE:
+        found = _small([first, *rest])
     else:
-        rest = iter(answers)
-        first = next(rest)
-        form, row = flatten(first)
-        if form.name == "label" or row.size < _LARGE:
-            found = _small([first, *rest])
-        else:
-            found = _large(chain([first], rest), form, room_for(worlds, row.size, store))
+        found = _large(chain([first], rest), form, room_for(worlds, rows.shape[1], store))
     found[1].setflags(write=False)
     return found
 
 
-def _large(answers: Iterator[Any], form: Form, table: Any) -> tuple[Form, Any]:
-    """Put each answer in its place, and let it go."""
-    for i, answer in enumerate(answers):
-        own, row = flatten(answer)
-        form, table[i] = common_form([form, own]), row
+def _large(parts: Iterator[tuple[Numbers, Rows]], form: Form, table: Any) -> tuple[Form, Any]:
+    """Put the rows of each chunk in their places, and let them go."""
+    for numbers, (own, rows) in parts:
+        form = common_form([form, own])
+        table[numbers[0] : numbers[0] + len(numbers)] = rows
     return form, table
 
 
-def _small(answers: list[Any]) -> tuple[Form, Any]:
-    kinds = {(type(a), a.shape, a.dtype) for a in answers if isinstance(a, np.ndarray | np.generic)}
-    if len(kinds) == 1 and all(isinstance(a, np.ndarray | np.generic) for a in answers):
-        form = flatten(answers[0])[0]  # arrays of one shape and type: check them all at once
-        if form.name == "label":
-            return form, np.array(answers)
-        return form, _table(np.stack(answers))
-    pairs = [flatten(answer) for answer in answers]
-    form = common_form([form for form, _ in pairs])
-    rows = [row for _, row in pairs]
-    return form, np.array(rows) if form.name == "label" else np.stack(rows)
-
-
-def _table(answers: Any) -> Any:
-    """Return an array of answers, of our own, as (m, d) finite numbers."""
-    if answers.dtype != np.float64 or not finite(answers):
-        return flatten(answers)[1].reshape(len(answers), -1)
-    answers.setflags(write=False)
-    return answers.reshape(len(answers), -1)
+def _small(parts: list[tuple[Numbers, Rows]]) -> tuple[Form, Any]:
+    ordered = [rows for _, rows in sorted(parts, key=lambda part: part[0][0])]
+    form = common_form([form for form, _ in ordered])
+    values = [values for _, values in ordered]
+    return form, values[0] if len(values) == 1 else np.concatenate(values)

@@ -115,7 +115,10 @@ class Members(Frozen):
 
     def rows(self, worlds: Any) -> Bools:
         """Return the rows of some worlds, (k,) indices: (k, units)."""
-        return np.stack([self.world(int(i)) for i in worlds])
+        places = np.asarray(worlds) % len(self)
+        columns = places % self._stored
+        found = (self.bits[:, columns // 8] >> (7 - columns % 8).astype(np.uint8)) & np.uint8(1)
+        return np.ascontiguousarray((found == (places < self._stored)).T)
 
     def blocks(self) -> Iterator[slice]:
         """Yield slices of units whose columns are a few megabytes."""

@@ -6,7 +6,7 @@ import html
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, final, overload
+from typing import Any, final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rpac._base.checks import array, count, probabilities, refuse
 from rpac._base.hashing import digest, fingerprint
 from rpac._base.types import Bools, Floats
 from rpac.errors import MechanismError
+from rpac.worlds.halves import HalfSamples
 from rpac.worlds.members import Members, half_samples, hold
 
 
@@ -125,26 +126,6 @@ class Pool:
 
 
 @final
-class HalfSamples(Sequence[Any]):
-    """The half-samples of a source, each made when it is asked for: all at once might not fit."""
-
-    def __init__(self, source: Subsets, frame: Any = None) -> None:
-        self._source, self._frame = source, frame
-
-    def __len__(self) -> int:
-        return len(self._source.members)
-
-    @overload
-    def __getitem__(self, i: int) -> Any: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[Any]: ...
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            return [self[k] for k in range(len(self))[i]]
-        return self._source.half_sample(i, self._frame)
-
-
-@final
 class Subsets(Source):
     """Balanced half-samples: each world holds half of the units, each unit half of the worlds.
 
@@ -243,11 +224,17 @@ class Subsets(Source):
         """
         if isinstance(self._data, Pool):
             return np.arange(len(self.members))
-        return HalfSamples(self)
+        return self._halves
 
-    def half_sample(self, world: int, frame: Any = None) -> Any:
-        """Return one half-sample, by its number; of another frame with the same rows, if given."""
-        return self._take(np.flatnonzero(self.members.world(world)[self._owner]), frame)
+    @cached_property
+    def _halves(self) -> HalfSamples:
+        alone = len(self._owner) == self.units.size and bool((np.diff(self._owner) == 1).all())
+        owner = None if alone else self._owner
+        return HalfSamples(self._data, self.frame, owner, self.members)
+
+    def half_sample(self, world: int) -> Any:
+        """Return one half-sample, by its number."""
+        return self._halves[world]
 
     def without(self, unit: int) -> Subsets:
         """Return half-samples of the pool without one unit, given by its place in `units`."""
@@ -255,17 +242,7 @@ class Subsets(Source):
             raise refuse(f"a unit below {self.units.size}", unit, "Count from 0.")
         if isinstance(self._data, Pool):
             raise refuse("rows to leave out", "units by number", "Make the tables without it.")
-        return Subsets(self._take(np.flatnonzero(self._owner != unit)), *self._made)
-
-    def _take(self, rows: Any, frame: Any = None) -> Any:
-        if self.frame is not None:
-            from rpac.worlds import tables as frames
-
-            whole = self.frame if frame is None else frame
-            return frames.alike(whole[rows], type(self._data).__name__)
-        if isinstance(self._data, np.ndarray):
-            return self._data[rows]
-        return [self._data[i] for i in rows]
+        return Subsets(self._halves.take(np.flatnonzero(self._owner != unit)), *self._made)
 
 
 def even(worlds: int) -> int:

@@ -88,6 +88,14 @@ def alike(frame: nw.DataFrame[Any], kind: str) -> Any:
     return frame.lazy().to_native() if kind == "LazyFrame" else frame.to_native()
 
 
+def picked(frame: nw.DataFrame[Any], rows: Any, kind: str) -> Any:
+    """Return the rows of these numbers, as a table of the named type."""
+    if kind in {"DuckDBPyRelation", "LazyFrame"}:
+        return alike(frame[rows], kind)
+    native = frame.to_native()
+    return native.take(rows) if hasattr(native, "take") else native[rows]  # polars has none
+
+
 def require_columns(frame: nw.DataFrame[Any], names: tuple[str, ...]) -> None:
     """Refuse unless all these columns are there."""
     missing = [name for name in names if name not in frame.columns]
