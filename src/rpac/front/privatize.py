@@ -50,9 +50,8 @@ def privatize(
             `Presence` also `GaussianDP`.
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
-        secret: The secret itself, where it is given, not drawn: one of `Worlds`, or of the kind
-            that a `Draws` sampler returns. Its owner declares the prior, and books take one such
-            release; `Session(secret=...)` takes many.
+        secret: The secret, where it is given, not drawn: one of `Worlds`, or of the kind that a
+            `Draws` sampler returns. Its owner declares the prior; books take one such release.
         subject: Whom a given secret is about: books know it by dataset and subject.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
@@ -60,10 +59,8 @@ def privatize(
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
-        store: As for `simulate`: a folder for answers of very many numbers.
+        store, executor, checkpoint: As for `simulate`.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
-        executor: Where the simulation runs, in place of `n_jobs`; see `simulate`.
-        checkpoint: Folder for worlds that are done, sealed; see `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rpac.worlds.chunks import Numbers, Rows
+from rpac.worlds.chunks import Numbers, Rows, black_box
 from rpac.worlds.flatten import Form, common_form
 from rpac.worlds.stored import room_for
 
@@ -45,13 +45,19 @@ def collected(
 def _large(parts: Iterator[tuple[Numbers, Rows]], form: Form, table: Any) -> tuple[Form, Any]:
     """Put the rows of each chunk in their places, and let them go."""
     for numbers, (own, rows) in parts:
-        form = common_form([form, own])
+        form = _common([form, own])
         table[numbers[0] : numbers[0] + len(numbers)] = rows
     return form, table
 
 
+def _common(forms: list[Form]) -> Form:
+    """Return the one form of all; names in it may be objects that raise when they are compared."""
+    with black_box():
+        return common_form(forms)
+
+
 def _small(parts: list[tuple[Numbers, Rows]]) -> tuple[Form, Any]:
     ordered = [rows for _, rows in sorted(parts, key=lambda part: part[0][0])]
-    form = common_form([form for form, _ in ordered])
+    form = _common([form for form, _ in ordered])
     values = [values for _, values in ordered]
     return form, values[0] if len(values) == 1 else np.concatenate(values)

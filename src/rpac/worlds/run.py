@@ -151,8 +151,8 @@ def evaluate(
     kept = None
     if checkpoint is not None:
         kept = Checkpoint(checkpoint, content_of(source, job), len(secrets))
+    form, values = collected(_parts(job, where, kept), len(secrets), store)
     with black_box():  # what it returned may be an object that raises when it is looked at
-        form, values = collected(_parts(job, where, kept), len(secrets), store)
         outputs = _collected(form, values, source, announced or form)
     if again:
         _check_pure(job, outputs, where, again)
