@@ -42,12 +42,10 @@ def privatize(
     """Run any function on secret data and return its answer with just enough noise.
 
     Args:
-        mechanism: Any callable of one secret; see `simulate` for what it may return, and
-            `guarded` for functions that may fail.
+        mechanism: Any callable of one secret, as for `simulate`; `guarded` for what may fail.
         source: The possible secrets. The library draws the secret itself. `Presence`: nothing is
             drawn, all of the data are used, and the secret is whether a given person is in them.
-        budget: `Nats`, `Bits`, `SuccessRate` or `ResidualEntropy`; a bare number is nats. For
-            `Presence` also `GaussianDP`.
+        budget: A number of nats, `Bits`, `SuccessRate`, `ResidualEntropy`; `GaussianDP` too.
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
         secret: The secret, where it is given, not drawn: one of `Worlds`, or of the kind that a
@@ -59,8 +57,10 @@ def privatize(
         seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
             time (with `key` one that follows from it). Drawn world and noise never depend on it.
         allow_exact: Whether to release without noise where the budget needs none.
-        store, executor, checkpoint: As for `simulate`.
+        store: As for `simulate`.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
+        executor: As for `simulate`.
+        checkpoint: As for `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
