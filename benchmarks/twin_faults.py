@@ -83,7 +83,7 @@ def _asked(change: Callable[[Any, Any], Any]) -> Any:
 
 def groups_that_occur() -> Any:
     def change(asked: Any, source: Any) -> Any:
-        there = np.unique(asked.rows().groups)
+        there = np.unique(asked.rows().held().groups)
 
         def rebuild(values: Any) -> Any:
             found = asked.form.rebuild(values)
@@ -97,7 +97,9 @@ def groups_that_occur() -> Any:
 def _noted(note: Callable[[Any], str]) -> Any:
     """Add a sentence about the rows to the notes of a certificate."""
     return _asked(
-        lambda asked, source: dataclasses.replace(asked, notes=(*asked.notes, note(asked.rows())))
+        lambda asked, source: dataclasses.replace(
+            asked, notes=(*asked.notes, note(asked.rows().held()))
+        )
     )
 
 
@@ -135,7 +137,7 @@ def success_achieved() -> Any:
     true = presence._certificate
 
     def wrong(inquiry: Any, asked: Any, drawn: Any) -> Any:
-        found = added(asked.question, asked.rows(), drawn.middles)
+        found = added(asked.question, asked.rows().held(), drawn.middles)
         steps = np.array([asked.question.step(term) for term in asked.question.terms])
         norms = np.linalg.norm(found.steps * (steps / drawn.scales), axis=1)
         reached = distance_to_success(min(float(norms.max()), inquiry.distance))
@@ -148,7 +150,7 @@ def spread_as_interval() -> Any:
     """Error bars are those of the data, not of the noise."""
 
     def wrong(asked: Any, drawn: Any, numbers: Any) -> Any:
-        half = 1.96 * np.nanstd(asked.rows().values)
+        half = 1.96 * np.nanstd(asked.rows().held().values)
         return asked.form.rebuild(numbers - half), asked.form.rebuild(numbers + half)
 
     return mock.patch.object(shown, "_interval", wrong)

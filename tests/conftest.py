@@ -76,6 +76,35 @@ def database():
         yield make
 
 
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """A Spark session on a cluster of two worker processes, on loopback alone."""
+    pyspark = pytest.importorskip("pyspark", reason="pyspark not found; install it")
+    if shutil.which("java") is None:
+        pytest.skip("Java not found: Spark is not tested")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_HOME", os.path.dirname(pyspark.__file__))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    folder = str(tmp_path_factory.mktemp("spark"))
+    settings = {
+        "spark.driver.memory": "1g", "spark.executor.memory": "512m", "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2", "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.local.dir": folder, "spark.sql.session.timeZone": "UTC",
+        "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+    }  # fmt: skip
+    made = SparkSession.builder.master("local-cluster[2,1,512]").appName("rpac")
+    for name, value in settings.items():
+        made = made.config(name, value)
+    session = made.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
 @pytest.fixture(autouse=True)
 def fresh_books():
     """Tests share a process, and certificates of equal outputs share their error."""

@@ -67,8 +67,8 @@ def test_without_rows_the_question_is_the_same(kind, staff):
         assert getattr(names.question, part) == getattr(rows.question, part), part
     (column,) = names.question.columns
     assert (column.floor, column.middle, names.question.rows) == (0.5, 10.0, 3.0)
-    assert len(names.rows().units) == 0
-    assert len(rows.rows().units) == 12
+    assert len(names.rows().held().units) == 0
+    assert len(rows.rows().held().units) == 12
 
 
 def test_what_is_declared_reaches_the_source(staff):
@@ -173,5 +173,5 @@ def test_odd_rows_change_nothing_that_is_typed(staff):
     for odd in ("", ",,,\n", "x,\x00,∞\n", '"a\n', "1,2,3,4,5,6\n", "nan,nan,nan\n"):
         (staff / "staff.csv").write_text(text + odd)
         source, mechanism = asked(project(staff), "statistic", "mean(pay)", rows=True)
-        values = ask(mechanism, source).rows().values
+        values = ask(mechanism, source).rows().held().values
         assert np.isfinite(values[:12]).all()

@@ -222,14 +222,15 @@ def scales_each(question, levels, c):
     return np.array(bounds) / (c / question.moves)
 
 
-def level_without_noise(reach, entries, c_m):
-    return min(level.place(reach, entries), len(entries) - 1)
+def level_without_noise(exact, size, c_m):
+    return min(exact, size - 1)
 
 
-def level_by_logarithms(question, j, rows, middles, shares):
+def level_by_logarithms(question, j, units, middles, shares):
     """The level on a real scale: integers are covered by noise, what lies between them is not."""
     unit = shares.beta / level.PER_BETA
-    sizes = np.sort(np.maximum(mechanism.reach(question, j, rows, middles) / 2.0**14, 1.0))[::-1]
+    found = mechanism.reach(question, j, units.held(), middles)
+    sizes = np.sort(np.maximum(found / 2.0**14, 1.0))[::-1]
     found = min([*(np.log(sizes) + shares.beta * np.arange(len(sizes))), shares.beta * len(sizes)])
     whole, sigma = math.floor(found / unit), (math.ceil(level.PER_BETA / shares.level), 1)
     noisy = whole + mechanism.rounded_gaussian(sigma)
@@ -242,9 +243,9 @@ def half_forgotten(name):
     return lambda question, *rest: right(replace(question, moves=1), *rest)
 
 
-def level_of_the_data(question, j, rows, middles, shares):
+def level_of_the_data(question, j, units, middles, shares):
     """Scales from what was achieved: the largest contribution itself."""
-    return float(mechanism.reach(question, j, rows, middles).max(initial=1)) / 2.0**14
+    return float(mechanism.reach(question, j, units.held(), middles).max(initial=1)) / 2.0**14
 
 
 TWO_COLUMNS = {

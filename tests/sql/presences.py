@@ -39,7 +39,7 @@ def _exact(question, rows):
 def answered(db, sql):
     """Return the rows of a query without noise."""
     asked = db.query(sql).asked(db.presence)
-    value = asked.form.rebuild(asked.numbers(exact(asked.question, asked.rows())))
+    value = asked.form.rebuild(asked.numbers(exact(asked.question, asked.rows().held())))
     return value if isinstance(value, list) else value.to_dict("records")
 
 

@@ -147,7 +147,7 @@ def test_having_leaves_rows_out_by_released_numbers_and_bounds_follow():
         "SELECT dept, count(*) AS n FROM staff GROUP BY dept HAVING count(*) >= 20 ORDER BY n DESC"
     )
     asked = DB.query(sql).asked(DB.presence)
-    drawn = exact(asked.question, asked.rows())
+    drawn = exact(asked.question, asked.rows().held())
     sums = np.array([[30.0], [10.0], [40.0]])
     numbers = asked.numbers(type(drawn)(**vars(drawn) | {"sums": sums}))
     assert asked.form.labels == ("lab: n", "law: n", "ops: n")
@@ -460,7 +460,7 @@ def public(db, sql):
                  [(q.column, q.level, q.grid.tobytes()) for q in question.quantiles])), asked.form.labels, \
         asked.form.layout, asked.form.whole, asked.notes, repr(value), \
         [str(t) for t in value.dtypes] if hasattr(value, "dtypes") else None  # fmt: skip  # noqa: E501
-    rows = asked.rows()
+    rows = asked.rows().held()
     names = dict(db.owned.connection.execute("SELECT u, k FROM pool.__units").fetchall())
     found = {}
     for unit, group, values in zip(rows.units, rows.groups, rows.values, strict=True):

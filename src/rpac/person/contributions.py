@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from rpac.schema import Column as Column
 
 LARGEST = 2.0**60
 """Steps of one row at most, and of a unit's sum, which is cut off there."""
+FAR, NEAR = 1e100, 1e-100
+"""How far an entry is taken to be from its middle: at most, and at least if it is not there.
+
+Products of two such numbers, in steps, are ordinary numbers in every database.
+"""
+VOTE = 30
+"""Votes are on steps of 2^-30."""
 _LOW = 30
 _BITS = (1 << _LOW) - 1
 
@@ -128,6 +135,35 @@ class Rows(Sealed):
     groups: Ints
     values: Floats
 
+    def held(self) -> Rows:
+        """Return these rows: they are in this process."""
+        return self
+
+
+class Units(Protocol):
+    """What units add, to whoever draws a release: sums over units, each of its own rows alone.
+
+    `mechanism.Held` has the rows in this process; a database keeps them, and sends these sums.
+    """
+
+    def averages(self, question: Linear, j: int, grid: Floats) -> Ints:
+        """Return (grid + 1,) units by the first entry of a grid that their own average is within.
+
+        The last are those beyond the grid; units without an entry in column j are nowhere.
+        """
+
+    def votes(self, question: Linear, part: Quantile, at: Floats) -> list[int]:
+        """Return (groups,) votes at one entry a group, (groups,) `at`, in steps of 2^-VOTE."""
+
+    def place(self, question: Linear, level: int | None, middles: Floats, beta: float) -> int:
+        """Return m of a level on its menu: it moves by at most `level.PER_BETA`."""
+
+    def sums(self, question: Linear, middles: Floats, scales: Floats, c: float) -> list[list[int]]:
+        """Return (terms, groups) sums of what units add, in steps, after the joint clip."""
+
+    def held(self) -> Rows:
+        """Return the rows, for an audit of one's own release. Sealed."""
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,12 +220,19 @@ def _steps(question: Linear, term: Term, rows: Rows, middles: Floats) -> Ints:
     with np.errstate(all="ignore"):
         for j, power in enumerate(term.powers):
             for _ in range(power):  # products are the same wherever a row stands, pow may not be
-                product *= rows.values[:, j] - middles[j]
+                product *= ordinary(rows.values[:, j] - middles[j])
         for j in term.present:
             product = np.where(np.isfinite(rows.values[:, j]), product, 0.0)
         whole = np.rint(product / question.step(term))
     whole = np.where(np.isfinite(whole), whole, 0.0)
     return np.clip(whole, -LARGEST, LARGEST).astype(np.int64)
+
+
+def ordinary(away: Floats) -> Floats:
+    """Return distances from a middle as no product of them is out of range."""
+    size = np.abs(away)
+    far = (size > FAR) & (size < math.inf)
+    return np.where(size < NEAR, 0.0, np.where(far, np.copysign(FAR, away), away))
 
 
 def add_up(place: Ints, steps: Ints, size: int) -> Ints:
@@ -204,6 +247,12 @@ def sums(place: Ints, steps: Ints, size: int) -> list[int]:
     """Return (size,) exact sums of integers within 2^60 by place, themselves without limit."""
     high, low = _halves(place, steps, size)
     return [(h << _LOW) + w for h, w in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def lengths(place: Ints, squares: Ints, size: int) -> Floats:
+    """Return (size,) sums of integers by place, as numbers rounded once."""
+    high, low = _halves(place, squares, size)
+    return np.asarray(high * 2.0**_LOW + low, np.float64)
 
 
 def _halves(place: Ints, steps: Ints, size: int) -> tuple[Ints, Ints]:

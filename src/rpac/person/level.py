@@ -9,7 +9,8 @@ with x <= r_k, by bisection among integers. With l_(1) >= l_(2) >= ... , and 0 b
 Without u the ordered list l' has l_(j+1) <= l'_(j) <= l_(j). So m(D without u) <= m(D); and with
 j the minimiser of l', m(D) <= l_(j+1) + B j <= l'_(j) + B (j - 1) + B = m(D without u) + B. Hence
 m moves by at most B when anybody joins or leaves, whatever the data; and by at most B when one's
-entry is replaced: m(D without u) <= m <= m(D without u) + B holds before and after.
+entry is replaced: m(D without u) <= m <= m(D without u) + B holds before and after. Nothing in this
+asks how l is made: any fixed function of what u adds does, so that a database may take logarithms.
 
 Published is k = m + round((B / c_m) Z), clamped to the menu: two Gaussians at distance at most c_m,
 rounded and clamped. The level is the menu's entry, times a public factor.
@@ -22,8 +23,8 @@ import math
 import numpy as np
 
 from rpac._base.types import Floats, Ints
-from rpac.person.contributions import FINE
 from rpac.person.gaussian import rounded_gaussian
+from rpac.schema import FINE
 
 PER_BETA = 8
 """Entries of the menu in a factor of e^beta: the integer B."""
@@ -32,10 +33,17 @@ LARGEST = 2.0**53
 
 
 def menu(floor: float, beta: float) -> Ints:
-    """Return the menu in steps, rising: public, from a floor in steps of at least 2^FINE."""
-    size = math.ceil(PER_BETA / beta * math.log(LARGEST / floor))
-    entries = np.ceil(floor * np.exp(np.arange(size + 1) * (beta / PER_BETA)))
-    return np.unique(np.minimum(entries, 2 * LARGEST).astype(np.int64))
+    """Return the menu in steps, rising: public, from a floor in steps of at least 2^FINE.
+
+    Where entries are less than a step apart some are equal, and the first of them is meant.
+    """
+    entries = np.ceil(floor * np.exp(np.arange(last_entry(floor, beta) + 1) * (beta / PER_BETA)))
+    return np.asarray(np.minimum(entries, 2 * LARGEST), np.int64)
+
+
+def last_entry(floor: float, beta: float) -> int:
+    """Return the place of a menu's last entry."""
+    return math.ceil(PER_BETA / beta * math.log(LARGEST / floor))
 
 
 def place(reach: Ints, entries: Ints) -> int:
@@ -46,11 +54,16 @@ def place(reach: Ints, entries: Ints) -> int:
     return int(min([*lowest, PER_BETA * len(reach)]))
 
 
-def draw_level(reach: Ints, entries: Ints, c_m: float) -> int:
-    """Return the noisy place of the level on its menu, at distance c_m: release randomness."""
+def draw_level(exact: int, size: int, c_m: float) -> int:
+    """Return the noisy place of the level on its menu, at distance c_m: release randomness.
+
+    Args:
+        exact: m, which moves by at most PER_BETA.
+        size: Entries of the menu.
+        c_m: Distance.
+    """
     sigma = math.ceil(PER_BETA / c_m * 2**16), 2**16
-    noisy = place(reach, entries) + rounded_gaussian(sigma)
-    return min(max(noisy, 0), len(entries) - 1)
+    return min(max(exact + rounded_gaussian(sigma), 0), size - 1)
 
 
 def floor_steps(floor: float, exponent: int) -> float:

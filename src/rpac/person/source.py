@@ -10,7 +10,7 @@ import numpy as np
 
 from rpac._base.checks import count, refuse
 from rpac._base.types import Floats, Ints
-from rpac.person.contributions import Linear, Rows
+from rpac.person.contributions import Linear, Rows, Units
 from rpac.person.entries import Entries
 from rpac.person.mechanism import Drawn
 from rpac.schema import Declared, by_column, declared, rows_cap
@@ -35,7 +35,7 @@ class Asked:
 
     Attributes:
         question: What is added up; public.
-        rows: Reads the rows. Sealed: what it returns is the data.
+        rows: Reads the rows, or turns to whoever keeps them. Sealed: what it returns is the data.
         numbers: Turns a release into the (d,) numbers of the answer; public post-processing.
         form: Turns these into the answer.
         way: "contributions", "blocks" or "leave-one-out".
@@ -46,7 +46,7 @@ class Asked:
     """
 
     question: Linear
-    rows: Callable[[], Rows]
+    rows: Callable[[], Rows | Units]
     numbers: Callable[[Drawn], Floats]
     form: Form
     way: str = "contributions"

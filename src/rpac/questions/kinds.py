@@ -8,7 +8,7 @@ no rule here is refused. `rpac.sql.rows` checks what comes out, so no guarantee 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -69,12 +69,17 @@ class Reader:
     Args:
         kinds: By (source, column).
         spelled: Those whose text is in its one spelling: of private tables.
+        typed: Whether text is compared as it stands, and columns of one kind as they are.
     """
 
     def __init__(
-        self, kinds: Mapping[tuple[str, str], Kind], spelled: Collection[tuple[str, str]]
+        self,
+        kinds: Mapping[tuple[str, str], Kind],
+        spelled: Collection[tuple[str, str]],
+        *,
+        typed: bool = False,
     ) -> None:
-        self.kinds, self.spelled = kinds, spelled
+        self.kinds, self.spelled, self.typed = kinds, spelled, typed
 
     def read(self, node: Node, want: Kind = None) -> Node:
         """Return an expression that may fail, as a kind; what is not listed is refused."""
@@ -137,14 +142,18 @@ class Reader:
         """Return an expression whose parts are all read as what the strongest of them is."""
         parts = _parts(node)
         kind = self._strongest(parts)
-        if isinstance(node, _EQUAL) and all(map(self._is_entry, parts)):
+        if isinstance(node, _EQUAL) and (all(map(self._is_entry, parts)) or self._same(parts)):
             return node.copy()  # two entries are equal if their texts are
         made = [self.read(part, kind) for part in parts]
-        if compared and kind in ("text", None):
+        if compared and kind in ("text", None) and not self.typed:
             made = [_spelled(part) for part in made]
         if compared and kind == "number":
             made = [_cast(p, kind) if isinstance(p, exp.Column) else p for p in made]
         return _with(node, made)
+
+    def _same(self, parts: Sequence[Node]) -> bool:
+        plain = self.typed and all(isinstance(part, exp.Column) for part in parts)
+        return plain and len({self.kind(part) for part in parts}) == 1
 
     def _is_entry(self, node: Node) -> bool:
         return isinstance(node, exp.Column) and (node.table, node.name) in self.spelled
@@ -286,6 +295,8 @@ def rewrite(
     tree: Node,
     columns: Mapping[str, tuple[bool, Mapping[str, str]]],
     declared: Callable[[str, str], Kind],
+    *,
+    typed: bool = False,
 ) -> Node:
     """Return a query over rows with all of its parts read as they stand, the innermost first.
 
@@ -293,6 +304,7 @@ def rewrite(
         tree: A SELECT without aggregates of its own; keys are named k0, ..., numbers a0, ...
         columns: For every table whether it is public, and the SQL types of its columns.
         declared: From a private table and its column to what is declared of it.
+        typed: Whether private tables have types as public ones do.
     """
     recursive = [made for made in tree.find_all(exp.With) if made.recursive]
     for odd in (tree.find(exp.Exists, exp.Lateral, exp.Unnest), *recursive):
@@ -304,13 +316,14 @@ def rewrite(
     for scope in root.traverse():
         if not isinstance(scope.expression, exp.Select):
             raise refuse("plain SELECTs", repr(snippet(scope.expression)), BEYOND)
-        reader = _reader(scope, made, columns, declared)
+        reader = _reader(scope, made, (columns, declared, typed))
         made[id(scope.expression)] = _outputs(reader, scope.expression)
         _read_scope(reader, scope.expression, outermost=scope is root)
     return tree
 
 
-def _reader(scope: Scope, made: Mapping[int, Any], columns: Any, declared: Any) -> Reader:
+def _reader(scope: Scope, made: Mapping[int, Any], said: tuple[Any, Any, bool]) -> Reader:
+    columns, declared, typed = said
     kinds: dict[tuple[str, str], Kind] = {}
     spelled: set[tuple[str, str]] = set()
     for name, source in scope.sources.items():
@@ -318,12 +331,13 @@ def _reader(scope: Scope, made: Mapping[int, Any], columns: Any, declared: Any) 
             inner, texts = made[id(source.expression)]
         else:
             public, inside = columns[source.name]
+            public = public or typed
             inner = {c: kind_of(t) if public else declared(source.name, c)
                      for c, t in inside.items()}  # fmt: skip
             texts = set() if public else set(inside)
         kinds |= {(name, column): kind for column, kind in inner.items()}
         spelled |= {(name, column) for column in texts}
-    return Reader(kinds, spelled)
+    return Reader(kinds, spelled, typed=typed)
 
 
 def _outputs(reader: Reader, select: Node) -> tuple[dict[str, Kind], set[str]]:

@@ -15,9 +15,10 @@ from typing import Any, final
 from sqlglot import exp
 
 from rpac._base.checks import refuse
-from rpac.person.contributions import Rows
+from rpac.person.contributions import Rows, Units
 from rpac.person.source import ROWS, Asked, Presence
 from rpac.questions.aggregates import COUNTS, Finish, Formula, Sums, compiled
+from rpac.questions.dates import folded
 from rpac.questions.kinds import BEYOND, Node, is_truth, rewrite, snippet
 from rpac.schema import Declared
 from rpac.worlds.flatten import Form
@@ -33,12 +34,14 @@ class Said:
         keys: Declared groups, by the name of a column or label.
         schema: What is declared of columns, by "column" or "table.column".
         ids: Columns of private tables, with their table, that hold the unit's own id.
+        typed: Whether columns of private tables are of declared types; else they are text.
     """
 
     columns: Mapping[str, tuple[bool, Mapping[str, str]]]
     keys: Mapping[str, Sequence[Any]]
     schema: Mapping[str, Declared]
     ids: frozenset[tuple[str, str]] = frozenset()
+    typed: bool = False
 
     def __post_init__(self) -> None:
         every = [(table, c) for table, (_, inside) in self.columns.items() for c in inside]
@@ -123,7 +126,9 @@ class Selected:
         """Return the keys that are shown, of every group."""
         return [tuple(row[j] for j in self.places.values()) for row in rows]
 
-    def asked(self, source: Presence, table: Any, rows: Callable[[], Rows], groups: int) -> Asked:
+    def asked(
+        self, source: Presence, table: Any, rows: Callable[[], Rows | Units], groups: int
+    ) -> Asked:
         """Return the question, with what builds its answers.
 
         Args:
@@ -221,4 +226,5 @@ def _rows(tree: Node, keys: Sequence[Node], arguments: Sequence[Node], said: Sai
     named = named or [("k", exp.null())]
     tree.set("expressions", [exp.alias_(node.copy(), name) for name, node in named])
     tree.set("group", None)
-    return rewrite(tree, said.columns, lambda table, column: said.declared(table, column).type)
+    declared = lambda table, column: said.declared(table, column).type  # noqa: E731
+    return rewrite(tree.transform(folded), said.columns, declared, typed=said.typed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -34,7 +35,7 @@ from rpac.certificate.certificate import (
 from rpac.errors import Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
-from rpac.person.contributions import Linear, Rows
+from rpac.person.contributions import Linear, Rows, Units
 from rpac.person.mechanism import Drawn, draw
 from rpac.person.source import Asked, Presence
 from rpac.person.split import Split, split
@@ -52,9 +53,14 @@ class Studied(Sealed):
     """What an audit needs of a release. Sealed: never printed, compared or pickled."""
 
     question: Linear
-    rows: Rows
+    units: Rows | Units
     shares: Split
     drawn: Drawn
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows, read again where a database keeps them; refused where they stay there."""
+        return self.units.held()
 
 
 @final

@@ -1,19 +1,22 @@
-"""Tables as the promise *person* reads them: text alone, and whatever is odd is nobody's.
+"""Tables as the promise *person* reads them: no type is inferred, and what is odd is nobody's.
 
-Nothing is refused, and no type is inferred, because of rows: entries of private tables are text in
-its one spelling (`rpac.person.entries`), whatever held them. A row without an owner is not here; a
-row that several units claim is here once for each of them. Public tables keep their types.
+Entries of frames and CSV files are text in its one spelling (`rpac.person.entries`), whatever held
+them. Parquet and DuckDB files and databases elsewhere declare their types, and are read in place. A
+row without an owner is not here; a row that several units claim is here once for each of them.
+Public tables keep their types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, final
 
 import pyarrow as pa
 
 from rpac._base.checks import refuse
 from rpac.person.entries import Entries
+from rpac.person.source import ROWS
 from rpac.questions.selected import Said
 from rpac.schema import Declared
 from rpac.sql.engine import quoted
@@ -43,17 +46,20 @@ class Owned(Tables):
         public tables. What is refused depends on names and declarations alone.
     """
 
-    home = "pool"
-
     def __init__(
         self, tables: Any, unit: str, links: Any = None, *, public: Any = (), **options: Any
     ) -> None:
         named = [public] if isinstance(public, str) else public
         self._open = {str(name).lower() for name in named}
+        each = tables.items() if isinstance(tables, Mapping) else [("", tables)]
+        private = [data for name, data in each if str(name).lower() not in self._open]
+        away = options.get("engine") is not None
+        self.typed = away or (unit != ROWS and all(map(_declares_types, private)))
+        self.home = "raw" if self.typed else "pool"
         super().__init__(tables, unit, links, public=named, **options)
 
     def _load(self, name: str, data: Any) -> dict[str, str]:
-        if name.lower() in self._open:
+        if self.typed or name.lower() in self._open:
             return super()._load(name, data)
         entries = Entries(data)
         if entries.ragged:
@@ -70,10 +76,16 @@ class Owned(Tables):
 
     def _draw_from(self, worlds: int, seed: int) -> None:
         """Give every row its owners; nothing is drawn, and no column of a unit's is public."""
+        self.public = tuple(name for name in self.public if name in self.columns)
+        if self.typed:
+            for name in self.columns:
+                rows = f"SELECT * FROM raw.{quoted(name)}"
+                rows = self._with_owners(name) if name in self.private else rows
+                self.connection.execute(f"CREATE VIEW pool.{quoted(name)} AS {rows}")
+            return
         self.units = self._number_units()
         for name, link in self.private.items():
             self._own_table(name, link)
-        self.public = tuple(name for name in self.public if name in self.columns)
         self.connection.execute("CREATE SCHEMA part")
         # It takes what occurs twice out of TRY, where it fails for everybody.
         self.connection.execute("SET disabled_optimizers = 'common_subexpressions'")
@@ -108,11 +120,16 @@ class Owned(Tables):
         """Return what is said of the tables: all that a question may be read by."""
         columns = {name: (name not in self.private, c) for name, c in self.columns.items()}
         ids = frozenset(at for at, key in self.entities.items() if key == ".".join(self.unit))
-        return Said(columns, self.keys, schema, ids)
+        return Said(columns, self.keys, schema, ids, self.typed)
 
     def _owners(self, parent: str, key: str) -> str:
         """Return SQL for the owners of every key of a table, each pair once."""
         return f"SELECT DISTINCT {quoted(key)} AS k, {UNIT} AS u FROM pool.{quoted(parent)}"
+
+
+def _declares_types(data: Any) -> bool:
+    """Whether a table is a file that says of which types its columns are."""
+    return isinstance(data, str | Path) and not str(data).lower().endswith((".csv", ".csv.gz"))
 
 
 def _text(words: list[str | None]) -> Any:

@@ -86,7 +86,7 @@ class Query:
                         measures=measures, order=order, limit=limit)  # fmt: skip
         table = Table(shown, found.lines(rows.groups.rows), cut=found.finish.having is not None)
         table.check()
-        return found.asked(source, table, rows.rows, len(table.rows))
+        return found.asked(source, table, rows.units, len(table.rows))
 
     @property
     def _whole(self) -> bool:

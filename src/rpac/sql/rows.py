@@ -9,7 +9,7 @@ row stands in TRY, and is NULL there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, final
 
@@ -19,14 +19,16 @@ from sqlglot.optimizer.scope import Scope, build_scope
 
 from rpac._base.checks import refuse
 from rpac.errors import InputError, MechanismError
-from rpac.person.contributions import Rows
+from rpac.person.contributions import Rows, Units
 from rpac.questions.kinds import BEYOND, LONGEST, SHORT, snippet
 from rpac.sql.added import owned_tree
 from rpac.sql.analysis import Analysis
+from rpac.sql.contributed import Contributed
 from rpac.sql.domain import Groups
 from rpac.sql.owned import Owned
 from rpac.sql.parsing import as_written
 from rpac.sql.question import Question
+from rpac.sql.relations import relation
 from rpac.sql.syntax import Node, conjuncts, joined
 from rpac.sql.tables import UNIT, described, run
 
@@ -45,6 +47,8 @@ _LISTED = (
 _ROWWISE = frozenset(getattr(exp, name) for name in _LISTED.split())
 _UNITS = "year quarter month week day hour minute second dow isodow doy dayofweek decade century"
 """Parts of dates that have no error of their own."""
+_KEPT = "temp.__kept"
+"""The rows of the question that is asked, as numbers."""
 _READ = MappingProxyType({"__number": "DOUBLE", "__spelled": "TEXT"})
 _AROUND = (exp.Alias, exp.Identifier, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Div)
 """What may stand around an aggregate, where TRY cannot: none of it fails on numbers."""
@@ -90,11 +94,23 @@ class Contributions:
         self.groups = Groups(self.question)
         self.size = len(self.groups.rows)
         for scope in self.analysis.root.traverse():
-            self._try(scope)
+            if not tables.typed:
+                self._try(scope)
             self._tie(scope)
         names = [item.alias_or_name for item in self.tree.selects]
         self.numbers = [name for name in names if name.startswith("a")]
-        described(tables, self._written())  # what DuckDB cannot read is a fact of the text
+        self._check_text()
+
+    def _check_text(self) -> None:
+        """Refuse what the database cannot read: a fact of the text, before a row is read."""
+        if self.tables.engine is None:
+            described(self.tables, self._relation() if self.tables.typed else self._written())
+            return
+        try:
+            self.tables.engine.fetch(f"SELECT * FROM ({self._relation()}) AS r WHERE 1 = 0")
+        except MechanismError:
+            got, move = "one that it refuses", "Compare columns of one type, and name them in full."
+            raise refuse("a query that the database can run", got, move) from None
 
     def _analysed(self) -> Analysis:
         """Return what is known of the query's scopes; refuse rows that are not of single units."""
@@ -166,38 +182,78 @@ class Contributions:
         on = f"{self.groups.table} AS g ON {' AND '.join(met) or 'true'}"
         return f"SELECT {shown} FROM ({tree.sql('duckdb')}) AS r JOIN {on}"
 
+    def _relation(self) -> str:
+        """Return the same over tables of declared types, in the dialect of who has them."""
+        tree, owner = owned_tree(self.question)
+        return relation(self.tables, tree, owner, list(self.groups.places.items()))
+
+    def units(self) -> Units:
+        """Return what units add, asked of the database that has the rows. Sealed.
+
+        Where entries are text the rows are read once, into a table of numbers: adding these up
+        cannot fail.
+        """
+        engine, fetch = self.tables.engine, lambda sql: run(self.tables, sql)
+        if engine is not None:
+            return Contributed(self._relation(), engine.dialect, engine.fetch, _stay)
+        if self.tables.typed:
+            return Contributed(self._relation(), "duckdb", fetch, self.rows)
+        self._keep()
+        return Contributed(f"SELECT * FROM {_KEPT}", "duckdb", fetch, self.rows)
+
+    def _keep(self) -> None:
+        """Put the rows of all units that are in a group into a table, as finite numbers."""
+        named = [f"CAST({n} AS DOUBLE) AS {n}" for n in self.numbers]
+        held = [f"CASE WHEN isfinite({n}) THEN {n} END AS {n}" for n in self.numbers]
+
+        def numbers(schema: str) -> str:
+            rows = f"SELECT {', '.join(['u', 'g', *named])} FROM ({self._written(schema)}) AS r"
+            return f"SELECT {', '.join(['u', 'g', *held])} FROM ({rows}) AS n"
+
+        empty = ", ".join(["u BIGINT", "g BIGINT", *(f"{n} DOUBLE" for n in self.numbers)])
+        run(self.tables, f"CREATE OR REPLACE TEMP TABLE {_KEPT[5:]} ({empty})")
+        put = f"INSERT INTO {_KEPT} "
+        try:
+            run(self.tables, put + numbers("pool"))
+        except MechanismError:
+            self._apart(0, len(self.tables.units), lambda: run(self.tables, put + numbers("part")))
+
     def rows(self) -> Rows:
-        """Return the rows of all units that are in a group. Sealed.
+        """Return the rows of all units that are in a group, by unit in this process. Sealed."""
+        if self.tables.typed:
+            found = run(self.tables, self._numbered(self._relation()), "fetchnumpy")
+        else:
+            self._keep()
+            found = run(self.tables, f"SELECT * FROM {_KEPT}", "fetchnumpy")
+        units, groups = (np.asarray(found[name], np.int64) for name in ("u", "g"))
+        values = [np.ma.filled(np.ma.asarray(found[n], np.float64), np.nan) for n in self.numbers]
+        table = np.stack(values, axis=1) if values else np.zeros((len(units), 0))
+        return Rows(units, groups, table)
+
+    def _numbered(self, rows: str) -> str:
+        """Return rows whose units are numbers, from ids of any type."""
+        return f"SELECT * REPLACE (dense_rank() OVER (ORDER BY u) - 1 AS u) FROM ({rows}) AS r"
+
+    def _apart(self, low: int, high: int, put: Callable[[], Any]) -> None:
+        """Put the rows of units from `low` to below `high`, without units that fail alone.
 
         TRY does not catch all that can fail (no memory is left, say). A unit whose own rows fail,
         with nobody else's beside them, has none; it takes nobody else's with it.
         """
-        try:
-            parts = [self._arrays(self._written())]
-        except MechanismError:
-            parts = self._apart(0, len(self.tables.units))
-        empty = [np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, len(self.numbers)))]
-        return Rows(*(np.concatenate(found) for found in zip(empty, *parts, strict=True)))
-
-    def _apart(self, low: int, high: int) -> list[Any]:
-        """Return the rows of units from `low` to below `high`, without units that fail alone."""
         if high <= low:
-            return []
+            return
         try:
             self.tables.take(low, high)
-            return [self._arrays(self._written("part"))]
+            put()
         except MechanismError:
             middle = (low + high + 1) // 2
-            halves = [] if middle == high else [(low, middle), (middle, high)]
-            return [part for half in halves for part in self._apart(*half)]
+            for half in [] if middle == high else [(low, middle), (middle, high)]:
+                self._apart(*half, put)
 
-    def _arrays(self, sql: str) -> list[Any]:
-        """Return the (n,) units and groups and (n, numbers) numbers of a query that is run."""
-        found = run(self.tables, sql, "fetchnumpy")
-        units, groups = (np.asarray(found[name], np.int64) for name in ("u", "g"))
-        values = [np.ma.filled(np.ma.asarray(found[n], np.float64), np.nan) for n in self.numbers]
-        table = np.stack(values, axis=1) if values else np.zeros((len(units), 0))
-        return [units, groups, np.where(np.isfinite(table), table, np.nan)]
+
+def _stay() -> Rows:
+    move = "Audit the same question on a frame, or on a sample of the table in a file."
+    raise refuse("rows in this process, to audit", "rows that stay in their database", move)
 
 
 def _check(tree: Node) -> None:
