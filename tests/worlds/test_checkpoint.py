@@ -182,8 +182,10 @@ import os, sys, time
 import numpy as np
 import rpac
 
+LOG = sys.argv[2]  # a worker's own arguments are others
+
 def slow(x):
-    with open(sys.argv[2], "a") as log:
+    with open(LOG, "a") as log:
         log.write("call\\n")
     time.sleep(0.01)
     return float(x.mean())

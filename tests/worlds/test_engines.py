@@ -145,8 +145,10 @@ import sys, time
 import numpy as np
 import rpac
 
+LOG = sys.argv[2]  # a worker's own arguments are others
+
 def slow(x):
-    with open(sys.argv[2], "a") as log:
+    with open(LOG, "a") as log:
         log.write("call\\n")
     time.sleep(0.01)
     return float(x.mean())
@@ -171,6 +173,7 @@ def test_a_driver_that_was_killed_goes_on(kind, tmp_path):
     first.wait()
     kept = len([*folder.glob("*-*")])
     assert 3 <= kept < 12
+    assert len(log.read_text().splitlines()) >= 10 * kept
     command[-1] = "serial"  # whoever goes on
     again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert len(log.read_text().splitlines()) <= 120 + 2 * 10 + 8

@@ -1,8 +1,8 @@
 """Where chunks of worlds run: this process, joblib's processes, a Dask or a Ray cluster.
 
-Each engine takes chunks from an iterator, one for each worker at a time, and yields what came of
-them in whatever order. What it was sent is shared by the workers of a machine (joblib maps a file,
-Ray has an object store) or lies once in each (Dask).
+Each engine takes chunks from an iterator, one or two for each worker at a time, and yields what
+came of them in whatever order. What it was sent is shared by the workers of a machine (joblib maps
+a file, Ray has an object store) or lies once in each (Dask).
 """
 
 from __future__ import annotations
@@ -44,8 +44,13 @@ class Engine(ABC):
         return Payload.of(job)
 
     @abstractmethod
-    def outcomes(self, sent: Any, tasks: Iterator[Task]) -> Generator[Outcome]:
+    def outcomes(self, sent: Any, tasks: Iterator[Task], ahead: int = 1) -> Generator[Outcome]:
         """Yield what came of each task, in whatever order.
+
+        Args:
+            sent: What `ship` returned.
+            tasks: The chunks; they are asked for as workers take them.
+            ahead: How many each worker has at a time: with two none waits for the next.
 
         Raises:
             Lost: If workers ended. What was not yielded is to be run again.
@@ -63,7 +68,7 @@ class Serial(Engine):
         """Return the job as it is."""
         return job
 
-    def outcomes(self, sent: Job, tasks: Iterator[Task]) -> Generator[Outcome]:
+    def outcomes(self, sent: Job, tasks: Iterator[Task], ahead: int = 1) -> Generator[Outcome]:
         """Yield what came of each task."""
         for numbers, _ in tasks:
             yield perform(sent, numbers)
@@ -78,7 +83,7 @@ class Joblib(Engine):
 
         self.workers = effective_n_jobs(workers)
 
-    def outcomes(self, sent: Payload, tasks: Iterator[Task]) -> Generator[Outcome]:
+    def outcomes(self, sent: Payload, tasks: Iterator[Task], ahead: int = 1) -> Generator[Outcome]:
         """Yield what came of each task."""
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -87,7 +92,7 @@ class Joblib(Engine):
             self.workers,
             return_as="generator_unordered",
             batch_size=1,
-            pre_dispatch=self.workers,
+            pre_dispatch=ahead * self.workers,
             max_nbytes=_MAPPED,
         )
         found = run(delayed(_in_child)(os.getpid(), sent, *task) for task in tasks)
@@ -149,7 +154,7 @@ class Dask(Engine):
             distributed.CancelledError,
         )
 
-    def outcomes(self, sent: Payload, tasks: Iterator[Task]) -> Generator[Outcome]:
+    def outcomes(self, sent: Payload, tasks: Iterator[Task], ahead: int = 1) -> Generator[Outcome]:
         """Yield what came of each task."""
         held = self._client.scatter(sent, broadcast=True, hash=False)
         waiting = self._as_completed()
@@ -157,7 +162,7 @@ class Dask(Engine):
         def more() -> None:
             for numbers, own in tasks:
                 waiting.add(self._client.submit(perform, held, numbers, own, pure=False))
-                if waiting.count() >= self.workers:
+                if waiting.count() >= ahead * self.workers:
                     return
 
         try:
@@ -202,13 +207,13 @@ class Ray(Engine):
         )
         self._perform = ray.remote(perform).options(num_cpus=1, max_retries=3)
 
-    def outcomes(self, sent: Payload, tasks: Iterator[Task]) -> Generator[Outcome]:
+    def outcomes(self, sent: Payload, tasks: Iterator[Task], ahead: int = 1) -> Generator[Outcome]:
         """Yield what came of each task."""
         held = self._ray.put(sent)
         waiting: list[Any] = []
 
         def more() -> None:
-            while len(waiting) < self.workers:
+            while len(waiting) < ahead * self.workers:
                 task = next(tasks, None)
                 if task is None:
                     return

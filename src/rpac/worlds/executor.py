@@ -135,7 +135,7 @@ class Executor:
         return f"Executor({self.kind!r}{shown})"
 
     def outcomes(
-        self, job: Job, wanted: Sequence[Numbers], size: int | None = None
+        self, job: Job, wanted: Sequence[Numbers], size: int | None = None, *, ahead: int = 1
     ) -> Generator[Outcome]:
         """Yield what came of chunks that cover these worlds, in whatever order.
 
@@ -143,6 +143,7 @@ class Executor:
             job: The mechanism and its worlds.
             wanted: Worlds, by their numbers; each is cut into chunks of its own.
             size: Worlds in a chunk; by default what `chunk` says.
+            ahead: Chunks that each worker has at a time.
 
         Raises:
             InputError: If the mechanism, or a world, cannot be sent.
@@ -154,7 +155,7 @@ class Executor:
             chunks = Chunks(wanted, engine.workers, size or self.chunk)
             tasks = ((numbers, _packed(engine, job, numbers)) for numbers in chunks)
             try:
-                with closing(engine.outcomes(sent, tasks)) as found:
+                with closing(engine.outcomes(sent, tasks, ahead)) as found:
                     for outcome in found:
                         chunks.finished(outcome)
                         tries = 0

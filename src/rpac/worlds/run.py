@@ -169,9 +169,10 @@ def _parts(job: Job, where: Executor, store: Checkpoint | None) -> Iterator[tupl
     """Yield the rows of all worlds, in chunks; those that a checkpoint has are not run again."""
     m, size = len(job.secrets), job.block()
     kept = [] if store is None else store.read()
+    ahead = 2 if store is None else 1  # what is under way is run again after a crash
 
     def run(wanted: list[range]) -> Iterator[tuple[Numbers, Rows]]:
-        with closing(where.outcomes(job, wanted, size)) as outcomes:
+        with closing(where.outcomes(job, wanted, size, ahead=ahead)) as outcomes:
             for outcome in _watched(outcomes, sum(map(len, wanted))):
                 found = answer_rows(outcome)
                 if store is not None:
