@@ -50,12 +50,11 @@ def privatize(
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
         secret: The secret, where it is given, not drawn: one of `Worlds`, or of the kind that a
             `Draws` sampler returns. Its owner declares the prior; books take one such release.
-        subject: Whom a given secret is about: books know it by dataset and subject.
+        subject: Whom a given secret is about, for the books.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation, or for functions by blocks.
-        seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
-            time (with `key` one that follows from it). Drawn world and noise never depend on it.
+        seed: Study randomness; by default 0, for `Draws` a new one each time, or one of `key`.
         allow_exact: Whether to release without noise where the budget needs none.
         store: As for `simulate`.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
@@ -68,8 +67,8 @@ def privatize(
 
     Raises:
         BudgetSpent: If what is asked for does not fit into what is left in the books.
-        Withheld: If the data do not allow an answer: the function failed on some world, or no
-            certificate within the budget was obtained. Books charge `Withheld.NATS` for it.
+        Withheld: If the function failed on some world, or no certificate within the budget was
+            obtained. Books charge `Withheld.NATS` for it.
     """
     if isinstance(source, Presence):
         _no_world(secret, subject, executor, checkpoint)
