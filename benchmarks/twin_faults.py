@@ -97,7 +97,9 @@ def groups_that_occur() -> Any:
 def _noted(note: Callable[[Any], str]) -> Any:
     """Add a sentence about the rows to the notes of a certificate."""
     return _asked(
-        lambda asked, source: dataclasses.replace(asked, notes=(*asked.notes, note(asked.rows().held())))
+        lambda asked, source: dataclasses.replace(
+            asked, notes=(*asked.notes, note(asked.rows().held()))
+        )
     )
 
 

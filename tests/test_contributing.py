@@ -15,6 +15,7 @@ TEXTS = {
     "CONTRIBUTING.md": 2,
     "docs/audit.md": 8,
     "docs/glossary.md": 0,
+    "docs/scale.md": 4,
     **{f"docs/contributing/{page}.md": 12 for page in PAGES},
 }
 """Files, and how many examples each has at least."""

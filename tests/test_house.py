@@ -216,8 +216,8 @@ def test_the_trusted_rooms_are_small():
         for room in TRUSTED
     }
     # From a law to a release on record.
-    assert sum(lines[room] for room in ("noise", "certificate", "ledger", "release")) <= 3_480
-    assert sum(lines.values()) <= 8_175, lines
+    assert sum(lines[room] for room in ("noise", "certificate", "ledger", "release")) <= 3_650
+    assert sum(lines.values()) <= 11_500, lines
 
 
 # --- figures ------------------------------------------------------------------------------------

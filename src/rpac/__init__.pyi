@@ -41,6 +41,7 @@ from rpac.errors import InputError as InputError
 from rpac.errors import LedgerError as LedgerError
 from rpac.errors import MechanismError as MechanismError
 from rpac.errors import RpacError as RpacError
+from rpac.errors import TooLarge as TooLarge
 from rpac.errors import Withheld as Withheld
 from rpac.front.certify import certify as certify
 from rpac.front.compare import Comparison as Comparison
@@ -68,8 +69,10 @@ from rpac.noise.lattice import LatticeNoise as LatticeNoise
 from rpac.person.source import Presence as Presence
 from rpac.questions import programs as programs
 from rpac.questions import statistics as statistics
+from rpac.report.recovery import recover as recover
 from rpac.schema import Declared as Declared
 from rpac.sql.database import Database as Database
+from rpac.worlds.executor import Executor as Executor
 from rpac.worlds.guard import guarded as guarded
 from rpac.worlds.outputs import Outputs as Outputs
 from rpac.worlds.run import simulate as simulate

@@ -12,7 +12,7 @@ class InputError(RpacError, ValueError):
 
 
 class TooLarge(InputError):
-    """What was asked would not fit: refused before anything is allocated."""
+    """What is asked for does not fit into memory or on the disk; nothing was allocated."""
 
 
 class MechanismError(RpacError, RuntimeError):

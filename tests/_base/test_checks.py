@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import rpac
+from rpac._base import checks
 from rpac._base.checks import (
     array,
     count,
+    finite,
     in_range,
     number,
     plain_text,
@@ -63,3 +65,14 @@ REFUSED = [
 def test_refusals(call, message):
     with pytest.raises(rpac.InputError, match=message):
         call()
+
+
+def test_large_arrays_are_looked_at_row_by_row(monkeypatch):
+    monkeypatch.setattr(checks, "_MANY", 4)
+    x = np.ones((3, 5))
+    assert finite(x)
+    x[2, 4] = np.inf
+    assert not finite(x)
+    with pytest.raises(rpac.errors.InputError, match="got 1 NaN or infinite"):
+        array(x, "x", 2)
+    assert not finite(x[2])

@@ -9,7 +9,6 @@ from rpac.calibrators.utility import (
     SquaredError,
     Utility,
     Weighted,
-    projector,
     selectivity,
 )
 
@@ -40,7 +39,7 @@ def test_a_task_weighs_its_subspace():
     made = Weighted.task(basis, ratio=25.0)
     along, across = np.array([[1.0, 1.0]]), np.array([[1.0, -1.0]])
     assert made.cost(along) == pytest.approx(25 * made.cost(across))
-    assert Weighted.task(basis, ratio=1.0).matrix == pytest.approx(np.eye(2))
+    assert Weighted.task(basis, ratio=1.0).weight(np.eye(2)) == pytest.approx(np.eye(2))
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0])
@@ -59,7 +58,8 @@ def test_power_splits_between_a_subspace_and_the_rest():
     noise = rpac.GaussianNoise(turn @ cov @ turn.T)
     found = selectivity(noise, turn[:, [0, 2]])
     assert found == pytest.approx({"task": 0.75, "rest": 0.25})
-    onto = projector(turn[:, :2] @ np.array([[1.0, 2.0], [0.0, 3.0]]))  # any basis of the span
+    columns = turn[:, :2] @ np.array([[1.0, 2.0], [0.0, 3.0]])  # any basis of the span
+    onto = Weighted.task(columns, 2.0).weight(np.eye(3)) - np.eye(3)
     assert onto @ onto == pytest.approx(onto)
     assert np.trace(onto) == pytest.approx(2.0)
 

@@ -116,3 +116,24 @@ def test_tables_are_near_the_ideal_law():
     ideal = np.exp(-0.5 * np.square(axis.offsets / 300.0))
     gap = np.abs(axis.weights - ideal / ideal.sum()).sum()
     assert 2 * gap <= table_error(law.laws) < 1e-13
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_triangle_in_place_of_many_directions_gives_the_same_bounds(paired):
+    rng = np.random.default_rng(int(paired))
+    points = rng.normal(size=(60, 4))
+    gram = np.exp(points @ points.T)
+    bound = GramBound(gram, 1.0, 10.0)
+    slope, rest = (
+        rng.normal(size=(12, bound.values.size)) / 60,
+        rng.normal(size=60)[: bound.values.size],
+    )
+    rest = rest * (not paired)
+    z = rng.integers(0, 2, (200, 12)).astype(float)
+    plain = bound.of(z @ slope + rest)
+    assert bound.values.size > 13
+    found = bound.mapped(slope, rest)(z)
+    assert found == pytest.approx(plain, rel=1e-9)
+    assert (found >= plain * (1 - 1e-12)).all()
+    wide = np.vstack([slope] * 6)
+    assert (bound.mapped(wide, rest)(np.tile(z, 6)) == bound.of(np.tile(z, 6) @ wide + rest)).all()

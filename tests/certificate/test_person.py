@@ -193,9 +193,9 @@ def test_where_one_stops_the_next_limit_stands_in(monkeypatch):
     truth = worst_unit(outputs, law, 0.1, 0)
     monkeypatch.setattr(person, "_MOST_EXACT", 1)
     assert truth <= worst_unit(outputs, law, 0.1, 0) <= 1.0
-    looked = person._searched(np.array([0.9, 0.8, 0.7]), lambda u, at: np.full(u.size, 0.6), 2)
+    looked = person._searched(np.array([0.9, 0.8, 0.7]), lambda u, *_: np.full(u.size, 0.6), 2)
     assert looked == pytest.approx(0.7)
-    assert person._searched(np.array([0.9, 0.8]), lambda u, at: np.array([0.85, 0.6]), 2) == 0.85
+    assert person._searched(np.array([0.9, 0.8]), lambda u, *_: np.array([0.85, 0.6]), 2) == 0.85
 
 
 def test_thousands_of_outputs_are_not_decomposed(monkeypatch):
@@ -274,3 +274,28 @@ def test_what_is_not_a_number_is_no_limit():
     outputs = rpac.Outputs(np.arange(16) * 1000.0, weights / 15, masks=rng.random((16, 100)) < 0.5)
     made = rpac.certify(outputs, rpac.tabulate(outputs, rpac.GaussianNoise(1.0)))
     assert made.worst_unit_success == 1.0
+
+
+def test_cheap_bounds_stand_where_they_are_enough_and_cover_the_truth():
+    """Hoeffding's bound for whoever is within a number, a better one for the others."""
+    outputs, law = random_case(4, 2)
+    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
+    units, shares = np.arange(6), np.full(6, 1e-3)
+    judge = person.Judge.draw(people, law, 4_000)
+    cheap, best = (judge.success(people, units, shares, enough) for enough in (1.0, 0.0))
+    means = judge.right(people, units).mean(axis=0)
+    slack = 0.5 * np.sqrt(np.log(2 / 1e-3) / 8_000)
+    assert cheap == pytest.approx(np.minimum(means + slack, 1.0), abs=1e-6)
+    assert (best <= cheap).all()
+    assert (best > means).all()
+
+
+def test_a_posterior_that_is_too_large_is_worked_out_again_for_every_unit(monkeypatch):
+    outputs, law = random_case(4, 2)
+    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
+    judge = person.Judge.draw(people, law, 500)
+    monkeypatch.setattr(person, "_MOST_POSTERIOR", 10)
+    other = person.Judge(judge.law, judge.points, judge.weights, judge.y, judge.rounding)
+    units = np.arange(5)
+    assert other._posterior is None
+    assert judge.right(people, units) == pytest.approx(other.right(people, units), abs=1e-12)

@@ -15,7 +15,8 @@ from tests.conftest import ROOT
 QUESTION = {
     "data", "unit", "protect", "sql", "statistic", "command", "budget", "success", "mu", "caps",
     "middle", "schema", "size", "way", "blocks", "public", "keys", "link", "project", "ledger",
-    "cap", "dataset", "analyst", "worlds", "seed", "method", "json",
+    "cap", "dataset", "analyst", "worlds", "seed", "method", "jobs", "executor", "checkpoint",
+    "json",
 }  # fmt: skip
 TYPED = {
     "plan": QUESTION,
@@ -25,6 +26,7 @@ TYPED = {
     "verify": {"file", "ledger", "json"},
     "ledger": {"ledger", "cap", "dataset", "analyst", "export", "export_dp", "delta",
                "trust_head", "json"},
+    "recover": {"ledger", "out", "json"},
     "report": {"record", "out", "json"},
     "paper": {"dataset", "data", "out", "cache", "download", "full", "quick", "seed", "jobs",
               "json"},
@@ -51,7 +53,7 @@ def test_defaults_are_those_of_the_records(parsed):
         for p in parsed[name].params:
             assert p.required == (
                 p.name in {"file", "record", "dataset"} and p.opts == [p.name]
-            ) or (name == "ledger" and p.name == "ledger")
+            ) or (name in {"ledger", "recover"} and p.name == "ledger")
             if not p.required and p.default is not None:
                 assert p.default == defaults[p.name]
 

@@ -74,6 +74,19 @@ def test_the_seed_chooses_the_half_samples(staff):
     assert not np.array_equal(first, other)
 
 
+def test_where_a_function_runs_is_an_option(staff, tmp_path):
+    given = {"statistic": None, "command": "wc -l < {file}"}
+    plain = asked(staff, **given)
+    assert plain.runs == {"n_jobs": 1, "executor": None, "checkpoint": None}
+    kept = asked(staff, **given, executor="serial", checkpoint=tmp_path / "kept")
+    found = simulate(kept.source, kept.mechanism, **kept.runs)
+    assert found.digest == simulate(plain.source, plain.mechanism).digest
+    assert any((tmp_path / "kept").iterdir())
+    for name in ("executor", "checkpoint"):
+        with refused(f"options of --protect person; got --{name}. It is of --protect sample."):
+            asked(staff, protect="person", worlds=None, **{name: "serial"})
+
+
 def test_what_is_missing_or_wrong_is_named(staff):
     for given, message in [
         ({"data": None}, "Expected tables of the data; got no file. Name a .csv or .parquet file."),

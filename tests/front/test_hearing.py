@@ -42,7 +42,7 @@ def test_books_have_every_answer_and_the_session_s_own_cap(folder):
 
 def test_what_a_drawn_world_needs_is_refused():
     for given in ({"store": "x"}, {"secret": 3}, {"subject": "ann"}):
-        with pytest.raises(rpac.InputError, match="no store, secret or subject for rpac.Presence"):
+        with pytest.raises(rpac.InputError, match="no store, secret, subject or executor"):
             rpac.Session(SOURCE, 0.1, **given)
 
 

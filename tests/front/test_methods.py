@@ -96,3 +96,16 @@ def test_what_is_found_for_a_success_rate_is_certified(seed):
     budget = rpac.SuccessRate(rng.uniform(0.7, 0.9))
     law = rpac.tabulate(outputs, rpac.calibrate(outputs, budget))
     assert rpac.certify(outputs, law, budget=budget, draws=1_000).worst_unit_success <= budget.rate
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_search_among_the_most_exposed_finds_the_noise_for_everybody(columns, monkeypatch):
+    data = np.random.default_rng(4).lognormal(size=(600, columns))
+    outputs = rpac.simulate(rpac.Subsets(data, worlds=64), lambda x: x.mean(axis=0))
+    budget = rpac.SuccessRate(0.6)
+    whole = rpac.calibrate(outputs, budget)
+    monkeypatch.setattr("rpac.front.methods._CROWD", 64)
+    found = rpac.calibrate(outputs, budget)
+    assert found.power == pytest.approx(whole.power, rel=0.05)
+    law = rpac.tabulate(outputs, found)
+    assert rpac.certify(outputs, law, budget=budget).worst_unit_success <= budget.rate

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 import rpac
-from rpac.noise.base import system_uniforms
+from rpac.noise.base import study_uniforms, system_uniforms
 from rpac.noise.lattice import TableLaw
 
 
@@ -80,3 +80,19 @@ def test_a_table_of_another_kind_is_no_axis():
     axis = rpac.LatticeNoise.of(1.0, Silent(good.offsets, good.table))
     with pytest.raises(rpac.InputError, match="Expected tables of rpac's own kind; got .*Silent"):
         rpac.GridNoise(np.eye(1), np.zeros(1), (axis,))
+
+
+def test_many_uniforms_select_what_single_ones_do():
+    """Leading bits are a guide to the table, not another law."""
+    law = rpac.LatticeNoise.gaussian(1.0, 700.0).law
+    uniforms = study_uniforms(np.random.default_rng(0), 1 << 17)
+    edges = np.concatenate([law.cumulative[:-1], law.cumulative[:-1] - np.uint64(1)])
+    uniforms = np.concatenate([uniforms, edges, np.array([0, (1 << 63) - 1], np.uint64)])
+    single = law.offsets[law.cumulative.searchsorted(uniforms, side="right")]
+    assert (law.at(uniforms) == single).all()
+    assert (law.at(uniforms[:100]) == single[:100]).all()
+
+
+def test_variances_of_numbers_are_the_diagonal():
+    noise = rpac.LatticeNoise(2.0, [-1, 1], [0.5, 0.5])
+    assert noise.variances_of_numbers == pytest.approx([4.0])

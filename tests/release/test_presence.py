@@ -12,6 +12,7 @@ import rpac
 from rpac.answers.release import unusual
 from rpac.front.presence import ask
 from rpac.front.spending import spending
+from rpac.release import presence
 from rpac.release.presence import Inquiry, released, spelled
 
 RNG = np.random.default_rng(5)
@@ -110,10 +111,28 @@ def test_what_is_stored_is_plain_and_holds_no_count_of_people(folder):
         rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger)
         entry = list(ledger.entries())[-1]
         assert entry["promise"] == "person"
-        assert {*entry["answer"]} == {"drawn", "certificate"}
+        assert {*entry["answer"]} == {"drawn", "certificate", "told"}
+        assert {*entry["answer"]["told"]} == {"question", "about", "answer", "value"}
         assert {*entry["answer"]["drawn"]} == {
             "middles", "levels", "scales", "sums", "quantiles"}  # fmt: skip
         assert "500" not in json.dumps(entry["answer"]["certificate"]).replace("0.500", "")
+
+
+def test_who_comes_second_with_a_key_gets_the_first_ones_release(folder, monkeypatch):
+    """Another call writes under the key while this one draws: what it drew is never shown."""
+    whole, firsts = presence.split, []
+
+    def overtaken(*asked):
+        monkeypatch.setattr(presence, "split", whole)
+        firsts.append(rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger, key="k"))
+        return whole(*asked)
+
+    with book(folder) as ledger:
+        monkeypatch.setattr(presence, "split", overtaken)
+        second = rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger, key="k")
+        assert (second.value, second.receipt.hash) == (firsts[0].value, firsts[0].receipt.hash)
+        assert second.sealed is None
+        assert ledger.spent == pytest.approx(0.007895388)
 
 
 def test_the_sealed_part_does_not_travel():

@@ -139,7 +139,7 @@ def test_the_type_of_a_release_does_not_depend_on_the_fresh_draw():
 def test_an_open_distribution_is_judged_on_new_draws_every_time(monkeypatch):
     seeds = []
 
-    def stop(source, mechanism, n_jobs, seed):
+    def stop(source, mechanism, n_jobs, seed, **more):
         seeds.append(seed)
         raise KeyboardInterrupt
 

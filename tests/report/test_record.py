@@ -1,20 +1,14 @@
 """Records: all that is public of a release, as it was written or not at all."""
 
-import datetime
 import json
 import re
-import uuid
-from decimal import Decimal
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 import rpac
 from rpac._base.sealed import publish
-from rpac.certificate.certificate import FACT
 from rpac.report import record as records
 from rpac.report import wording
 
@@ -183,55 +177,6 @@ def test_intervals_stand_beside_their_own_rows(made):
         wide_low, wide_high = row["n"]["sampling"]
         assert row["n"]["value"] == value
         assert wide_low <= low < value < high <= wide_high
-
-
-def test_only_what_moves_has_intervals(made):
-    certificate = made.release.certificate
-    value = {"a": 2.0, "b": 3.0}
-    release = rpac.Release(value, certificate, None, ({"a": 1.0, "b": 3.0}, {"a": 4.0, "b": 3.0}))
-    assert records.answer_rows(release, "x") == [
-        {"": "a", "x": {"value": 2.0, "noise": [1.0, 4.0], "sampling": None}},
-        {"": "b", "x": 3.0},
-    ]
-    facts = ({"a": 2.0, "b": -4.0}, {"a": 2.0, "b": 4.0})
-    fact = rpac.Release(value, certificate, facts=facts)
-    assert records.answer_rows(fact, "x")[1] == {"": "b", "x": {"value": 3.0, "fact": FACT}}
-    assert records.answer_rows(rpac.Release("yes", certificate), "x") == [{"x": "yes"}]
-
-
-def test_answers_of_every_form_become_rows():
-    assert records.rows_of(3.0, "answer") == [{"answer": 3.0}]
-    assert records.rows_of({"a": 1}, "answer") == [{"": "a", "answer": 1}]
-    assert records.rows_of(np.array([1.0, 2.0]), "answer")[1] == {"": 2, "answer": 2.0}
-    assert records.rows_of(np.eye(2), "x") == [
-        {"": i + 1, "x": v} for i, v in enumerate([1, 0, 0, 1])
-    ]
-    assert records.rows_of(pd.DataFrame({"x": [1, 2]}), "answer") == [{"x": 1}, {"x": 2}]
-    assert records.rows_of(pl.DataFrame({"x": [1, 2]}), "answer") == [{"x": 1}, {"x": 2}]
-    assert records.rows_of(pd.Series([1.5], index=["k"]), "answer") == [{"": "k", "answer": 1.5}]
-    assert records.rows_of("yes", "answer") == [{"answer": "yes"}]
-    assert records.rows_of([], "answer") == []
-
-
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [(None, None), (True, True), (3, 3), (2.5, 2.5), ("a", "a"), (np.int64(3), 3),
-     (np.float32(0.5), 0.5), (np.bool_(1), True), (Decimal("1.25"), 1.25), ((1, "b"), [1, "b"]),
-     (float("nan"), None), (np.float64("nan"), None), (pd.NaT, None), (Decimal("NaN"), None),
-     (datetime.date(2020, 2, 29), "2020-02-29"), (datetime.time(7, 30), "07:30:00"),
-     (datetime.datetime(2020, 2, 29, 7), "2020-02-29T07:00:00"),
-     (pd.Timestamp("2020-02-29"), "2020-02-29T00:00:00"),
-     (datetime.timedelta(days=2), "2 days, 0:00:00"), (uuid.UUID(int=0), str(uuid.UUID(int=0))),
-     (np.array([[1, 2]]), [[1, 2]]), ({1: np.int8(2)}, {"1": 2}),
-     (pd.DataFrame({"k": ["a", None], "x": [0.5, float("nan")]}),
-      [{"k": "a", "x": 0.5}, {"k": None, "x": None}])],
-    ids=repr,
-)  # fmt: skip
-def test_values_become_plain(value, plain):
-    found = records.plain(value)
-    assert found == plain
-    assert type(found) is type(plain)
-    assert json.loads(publish(found)) == plain
 
 
 def test_an_audit_is_summed_up_without_naming_anybody(made):

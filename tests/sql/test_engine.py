@@ -43,7 +43,9 @@ def test_files_are_loaded_whatever_they_are_called(con, tmp_path, suffix):
 
 
 def test_files_that_are_not_there_or_no_tables_are_refused(con, tmp_path):
-    with pytest.raises(rpac.InputError, match=r"Expected a \.csv, \.parquet or \.duckdb file; got 'a\.txt'"):
+    with pytest.raises(
+        rpac.InputError, match=r"Expected a \.csv, \.parquet or \.duckdb file; got 'a\.txt'"
+    ):
         load(con, "t", "somewhere/a.txt")
     with pytest.raises(rpac.InputError, match=r"Expected a file that exists; got 'a\.csv'"):
         load(con, "t", tmp_path / "a.csv")

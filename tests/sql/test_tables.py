@@ -1,6 +1,5 @@
 """Tables with owners: who owns which row, what a world shows, what declarations are refused."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from sqlglot import exp
@@ -65,6 +64,11 @@ def test_each_row_may_be_a_unit_of_its_own():
     tables.enter(5)
     found = run(tables, "SELECT age FROM world.staff ORDER BY age")
     assert found == [(int(a),) for a in sorted(STAFF["age"][tables.source.masks[5]])]
+    tables.enter([3, 5])
+    found = run(tables, "SELECT age FROM world.staff ORDER BY age")
+    assert found == [(int(a),) for a in sorted(STAFF["age"][[3, 5]])]
+    tables.enter([])
+    assert run(tables, "SELECT age FROM world.staff") == []
 
 
 def test_the_version_is_of_the_rows_not_of_their_order():

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import rpac
-from rpac.worlds.members import Members, canonical, half_samples, hashes, mixed
+from rpac.worlds.members import Members, _least, canonical, half_samples, hashes, mixed
+from rpac.worlds.source import Pool
 
 RNG = np.random.default_rng(3)
 
@@ -142,3 +143,52 @@ def test_hashes_are_keyed_and_mixing_is_one_to_one():
 def test_masks_that_are_none(masks):
     with pytest.raises(rpac.InputError, match=r"Expected masks, \(worlds, units\), of true and"):
         Members.wrap(masks)
+
+
+def test_membership_is_what_it_has_always_been():
+    """Books and records of earlier versions speak of these very worlds."""
+    assert half_samples(range(1_000), 64, 5).digest.startswith("68d2c3356517d30c")
+    assert half_samples([f"p{i}" for i in range(501)], 30, 1).digest.startswith("4d58b8f6febb2781")
+
+
+def test_ids_are_hashed_alike_one_by_one_and_together():
+    for ids in (np.arange(-5, 40), np.arange(9, dtype=np.uint8), np.array(["b", "ä", ""])):
+        assert (hashes(ids, 3) == hashes(list(ids), 3)).all()
+
+
+def test_equal_words_still_make_exact_halves():
+    words = np.array([5, 1, 5, 5, 9, 5], np.uint64)
+    assert len(_least(words, 3)) == 3
+    assert 1 in _least(words, 3)
+    assert _least(np.array([4, 2, 3], np.uint64), 1).tolist() == [False, True, False]
+
+
+def test_some_units_alone():
+    members = half_samples(range(100), 16, 0)
+    few = members.among(np.array([7, 3]))
+    assert (few.matrix() == members.matrix()[:, [7, 3]]).all()
+
+
+@pytest.mark.parametrize(
+    ("wall", "what"),
+    [(lambda: half_samples(range(10**9), 10**6, 0), "the bits of 1000000 worlds of 1000000000"),
+     (lambda: rpac.Subsets(np.zeros(10), worlds=10**13), "the bits of 10000000000000 worlds of 10"),
+     (lambda: rpac.Subsets(Pool(10**12)), "the bits of 512 worlds of 1000000000000 units"),
+     (lambda: _huge().matrix(), "a matrix of worlds x units"),
+     (lambda: rpac.Outputs(np.zeros(512), masks=_huge()).masks, "a matrix of worlds x units")],
+    ids=["worlds", "worlds of an array", "units", "matrix", "masks"],
+)  # fmt: skip
+def test_walls(wall, what):
+    """Each is met before anything is allocated, with a next move."""
+    tracemalloc.start()
+    with pytest.raises(rpac.TooLarge, match=rf"Expected {what}.*; got .* room for .*\. \w+"):
+        wall()
+    assert tracemalloc.get_traced_memory()[1] < 1e6
+    tracemalloc.stop()
+
+
+def _huge():
+    """Members of a billion units that take no memory, since nothing is stored."""
+    found = object.__new__(Members)
+    found.__dict__.update(shape=(512, 10**9), paired=True)
+    return found

@@ -325,7 +325,7 @@ def test_all_cores_may_be_asked_for():
 
 def test_stacks_are_let_go_when_they_are_full(monkeypatch):
     """Worlds of two shapes in turn: the same answers, from blocks of a few."""
-    monkeypatch.setattr("rpac.worlds.run._STACK", 60)
+    monkeypatch.setattr("rpac.worlds.chunks.STACK", 60)
     sizes = []
 
     @rpac.vectorized

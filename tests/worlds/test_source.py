@@ -172,9 +172,9 @@ def test_the_statement_tells_no_number_of_units():
 def test_worlds_are_made_when_they_are_asked_for(monkeypatch):
     source = rpac.Subsets(np.arange(100.0), worlds=16)
     made = []
-    take = source._take
-    monkeypatch.setattr(source, "_take", lambda rows: made.append(len(rows)) or take(rows))
     worlds = source.worlds(0)
+    take = worlds.take
+    monkeypatch.setattr(worlds, "take", lambda rows: made.append(len(rows)) or take(rows))
     assert len(worlds) == 16
     assert made == []
     assert [len(w) for w in worlds[2:4]] == made == [50, 50]

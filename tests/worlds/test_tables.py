@@ -229,3 +229,14 @@ def test_the_type_of_a_column_tells_no_entry():
     frame = pl.DataFrame({"c": pl.Series(["hiv", "flu"], dtype=pl.Enum(["hiv", "flu"]))})
     with pytest.raises(rpac.InputError, match="Expected numbers in column 'c'; got Enum. Convert"):
         frames.numbers(frames.table(frame), "c")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_that_memory_cannot_hold_is_not_opened(kind, tmp_path):
+    path = tmp_path / f"nation.{kind}"
+    with path.open("wb") as file:
+        file.truncate(2**43)  # sparse: it takes no room on the disk
+    with pytest.raises(
+        rpac.TooLarge, match=r"Expected the rows of 'nation.*; got 8.8 TB, with room"
+    ):
+        rpac.Subsets(path, unit="id")

@@ -12,6 +12,9 @@ import numpy as np
 from rpac._base.types import Floats
 from rpac.errors import InputError, RpacError
 
+_MANY = 1 << 22
+"""Numbers of an array that are looked at together, at most."""
+
 
 def refuse(expected: str, got: object, move: str, error: type[RpacError] = InputError) -> RpacError:
     """Return the error to raise, in the one form all messages have."""
@@ -61,10 +64,17 @@ def array(value: Any, name: str, ndim: int) -> Floats:
         raise refuse(
             f"`{name}` with {ndim} axes and at least one entry", f"shape {x.shape}", "Reshape it."
         )
-    if not np.logical_and.reduce(np.isfinite(x), axis=None):  # `all` without its wrapper
-        bad = np.count_nonzero(~np.isfinite(x))
+    if not finite(x):
+        bad = sum(int(np.count_nonzero(~np.isfinite(row))) for row in x)
         raise refuse(f"finite numbers in `{name}`", f"{bad} NaN or infinite", "Replace them first.")
     return x
+
+
+def finite(x: Floats) -> bool:
+    """Tell whether all numbers of an array are finite; row by row where they are many."""
+    if x.size < _MANY or x.ndim < 2:
+        return bool(np.logical_and.reduce(np.isfinite(x), axis=None))  # `all` without its wrapper
+    return all(map(finite, x))
 
 
 def probabilities(value: Any, name: str, *, size: int, positive: bool = False) -> Floats:

@@ -26,14 +26,21 @@ _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.ti
 
 def digest(*parts: Any) -> str:
     """Return a SHA-256 over arrays, numbers and text, shapes and kinds included."""
-    h = hashlib.sha256()
+    return str(hashed(*parts).hexdigest())
+
+
+def hashed(*parts: Any, after: Any = None) -> Any:
+    """Return the SHA-256 of the same as an object, which may go on after another's parts."""
+    h = hashlib.sha256() if after is None else after.copy()
     for part in parts:
         if isinstance(part, str):
             h.update(repr(part).encode())
         else:
             x = np.ascontiguousarray(part)
-            h.update(repr((x.dtype.str, x.shape)).encode() + x.tobytes())
-    return h.hexdigest()
+            h.update(repr((x.dtype.str, x.shape)).encode())
+            # Numbers are read where they lie: outputs may be larger than memory.
+            h.update(x.data if x.dtype.kind in "iuf" and x.size else x.tobytes())
+    return h
 
 
 def keyed(key: bytes, mark: str) -> str:

@@ -23,6 +23,9 @@ from rpac.worlds.outputs import Outputs
 _NORMAL, _ANY = 1.959964, 4.472136
 """Half-widths in standard deviations that hold 95 %: of a Gaussian; of any law (Chebyshev)."""
 
+_PAGE = 10_000
+"""Characters of a value that are printed, at most."""
+
 _USUAL = MappingProxyType({f.name: f.default for f in fields(Certificate) if f.name != "schema"})
 """What certificates of this schema say unless they are told otherwise."""
 
@@ -60,11 +63,11 @@ class Release:
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the release as label and text: the answer, its error bars, its receipt."""
-        found = [("released", str(self.value))]
+        found = [("released", _short(self.value))]
         names = ("without its noise", "mean of all worlds")
         for name, pair in zip(names, (self.noise_interval, self.sampling_interval), strict=True):
             if pair is not None:
-                found.append((name, f"{pair[0]} to {pair[1]} (95 %)"))
+                found.append((name, f"{_short(pair[0])} to {_short(pair[1])} (95 %)"))
         if self.certificate.facts:
             found.append(("not protected", self.certificate.facts_in_words))
         found += [("note", note) for note in self.certificate.outputs.get("notes", ())]
@@ -80,6 +83,12 @@ class Release:
             for label, text in self.lines()
         )
         return f"<p>{lines}</p>{self.certificate._repr_html_()}"
+
+
+def _short(value: Any) -> str:
+    """Return a value as text of a page at most; arrays and frames are short by themselves."""
+    text = str(value)
+    return text if len(text) <= _PAGE else f"{text[:_PAGE]} ... ({len(value)} entries)"
 
 
 def _unpacked(parts: Json) -> Release:

@@ -22,7 +22,7 @@ from rpac.attack.interval import clopper_pearson, mean_limits
 from rpac.attack.likelihood import DeclaredLaw, Decoder, FittedLaw, gain_range, world_gains
 from rpac.noise.base import Law, Noise
 from rpac.noise.gaussian import GaussianNoise
-from rpac.noise.grid import tabulate
+from rpac.noise.grid import narrowed, tabulate
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
@@ -112,6 +112,8 @@ class Game:
                 "and `rpac.attack.lira` on scores of your own apply.",
             )
         law = as_law(noise)
+        if released is None:
+            outputs, law = narrowed(outputs, law)
         self.outputs = outputs
         self.noise = tabulate(outputs, law) if isinstance(law, LatticeNoise) else law
         if self.noise is None and released is None:

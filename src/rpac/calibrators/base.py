@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rpac.noise.base import Law
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.span import Span
 
 
 class Calibrator(ABC):
@@ -18,6 +19,14 @@ class Calibrator(ABC):
 
         For draws of an open distribution look only at `outputs.planning`.
         """
+
+    def within(self, span: Span) -> Calibrator | None:
+        """Return the calibrator that proposes for worlds in the coordinates of their span.
+
+        Where numbers are many more than worlds, noise is then found in a few coordinates, and
+        lifted. None, the default: it must see the numbers themselves.
+        """
+        return None
 
     def along(self, outputs: Outputs, budgets: Sequence[float]) -> list[Law]:
         """Return the noise at each of increasing budgets; override it to share work."""

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rpac._base.types import Floats
-from rpac.certificate.atoms import distinct
+from rpac._base.types import Floats, Ints
 from rpac.certificate.confidence import MOST_STAKE
 from rpac.certificate.evidence import grid_leakage
 from rpac.certificate.kernel import grid_kernel, ideal_kernel
@@ -67,8 +66,8 @@ def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int, share: int
     law = tabulate(outputs, noise)
     if len(law.axes) == 1:
         return proved_bound(outputs, noise)
-    rows, p = distinct(outputs.values, outputs.weights)  # in one order whatever the scale, so
-    codes = law.encode(rows)  # that equal draws pick equal worlds and errors cancel along it
+    first, p = _first_of_each(outputs)  # in one order whatever the scale or the coordinates, so
+    codes = law.encode(outputs.values)[first]  # that equal draws pick equal worlds along it
     ideal = noise.whiten(outputs.values, outputs.center)
     proved = log_det(codes / law.scales, p, grid_kernel(law.laws))
     # Where the grid brings a few worlds nearer together, the ideal law leaks a little more.
@@ -76,9 +75,16 @@ def expected_bound(outputs: Outputs, noise: GaussianNoise, seed: int, share: int
     return nearer + min(proved, _sampled_bound(codes / law.scales, p, law, seed, share))
 
 
+def _first_of_each(outputs: Outputs) -> tuple[Ints, Floats]:
+    """Return the places of distinct worlds, in their own order, and their total weights."""
+    _, first, inverse = np.unique(outputs.values, axis=0, return_index=True, return_inverse=True)
+    order, weights = np.argsort(first), np.bincount(inverse.ravel(), outputs.weights)
+    return first[order], np.asarray(weights[order], np.float64)
+
+
 def _sampled_bound(points: Floats, p: Floats, law: GridNoise, seed: int, share: int) -> float:
-    judging = default_draws(len(points))
-    planned = int(np.clip(2e7 // len(points), 10_000, 2_000_000))
+    judging = default_draws(*points.shape)
+    planned = min(int(np.clip(2e7 // len(points), 10_000, 2_000_000)), judging)
     n = planned // share
     rng = np.random.default_rng(seed)
     mixture = MixtureReference(points - p @ points, p)

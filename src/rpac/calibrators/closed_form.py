@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -15,6 +15,7 @@ from rpac.calibrators.budget_search import meet_above
 from rpac.noise.base import integer_table, look_up, study_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.span import Span
 
 
 def principal(outputs: Outputs) -> tuple[Floats, Floats]:
@@ -25,7 +26,8 @@ def principal(outputs: Outputs) -> tuple[Floats, Floats]:
         )
     plan = outputs.planning
     shifted = (plan.values - plan.weights @ plan.values) * np.sqrt(plan.weights)[:, None]
-    rows, scales = _right_vectors(shifted)
+    left, scales, rows = np.linalg.svd(shifted, full_matrices=False)
+    rows *= signs(left)[:, None]
     keep = scales > max(shifted.shape) * np.finfo(float).eps * np.abs(plan.values).max()
     if not keep.any():
         raise refuse(
@@ -34,6 +36,14 @@ def principal(outputs: Outputs) -> tuple[Floats, Floats]:
             "Publish it: it says nothing about which world was drawn.",
         )
     return rows[keep].T, np.square(scales[keep])
+
+
+def signs(along: Floats) -> Floats:
+    """Return +-1 for each axis by (m, r) worlds along it, which has the largest on its side.
+
+    Worlds are the same in all coordinates, so that a search finds the same noise in any of them.
+    """
+    return np.asarray(np.sign(along[np.abs(along).argmax(axis=0), np.arange(along.shape[1])]))
 
 
 def orthonormal(basis: Any, dim: int) -> Floats:
@@ -46,16 +56,6 @@ def orthonormal(basis: Any, dim: int) -> Floats:
             "Use numpy.linalg.qr.",
         )
     return given
-
-
-def _right_vectors(shifted: Floats) -> tuple[Floats, Floats]:
-    """Return right singular vectors (as rows) and singular values; through the Gram if d >> m."""
-    if shifted.shape[1] <= 4 * shifted.shape[0]:
-        _, scales, rows = np.linalg.svd(shifted, full_matrices=False)
-        return rows, scales
-    left = np.linalg.eigh(shifted @ shifted.T)[1][:, ::-1]
-    rows, upper = np.linalg.qr((left.T @ shifted).T)  # O(m^2 d): re-orthogonalised once
-    return rows.T, np.abs(np.diag(upper))
 
 
 def auto_pac_variances(spectrum: Floats, nats: float) -> Floats:
@@ -94,9 +94,17 @@ def auto_pac_numbers(spectrum: list[float], nats: float) -> list[float]:
     return [top * twice * r / (r + math.sqrt(r * r + 2.0 * twice * r)) for r in ratios]
 
 
+class Directional(Calibrator):
+    """A calibrator that looks at the directions of outputs alone, whatever their coordinates."""
+
+    def within(self, span: Span) -> Calibrator:
+        """Return itself."""
+        return self
+
+
 @final
 @dataclass(frozen=True)
-class AutoPAC(Calibrator):
+class AutoPAC(Directional):
     """Exact Auto-PAC: the Gaussian noise of least power whose log-determinant meets the budget."""
 
     def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
@@ -108,7 +116,7 @@ class AutoPAC(Calibrator):
 
 @final
 @dataclass(frozen=True)
-class Proportional(Calibrator):
+class Proportional(Directional):
     """Noise proportional to Cov(Z): Cov(Z) / (exp(2 nats / r) - 1)."""
 
     def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
@@ -120,7 +128,7 @@ class Proportional(Calibrator):
 
 @final
 @dataclass(frozen=True)
-class Isotropic(Calibrator):
+class Isotropic(Directional):
     """The same variance in every direction, by the log-determinant."""
 
     def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
@@ -154,6 +162,11 @@ class ConfidentAutoPAC(Calibrator):
     def __post_init__(self) -> None:
         if not 0 < number(self.v, "v") < 1 or number(self.c, "c") < 0:
             raise refuse("0 < v < 1 and c >= 0", (self.v, self.c), "v is a share of the budget.")
+
+    def within(self, span: Span) -> Calibrator:
+        """Return itself with the radius of the outputs, which is not that of their coordinates."""
+        seen = max(float(np.linalg.norm(row)) for row in span.values)
+        return replace(self, radius=seen if self.radius is None else self.radius)
 
     def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
         """Return anisotropic noise if the eigenvalues are apart enough, else isotropic noise."""
@@ -193,6 +206,10 @@ class EfficientPAC(Calibrator):
     basis: Any = None
     tau: float | None = None
     seed: int = 0
+
+    def within(self, span: Span) -> Calibrator | None:
+        """Return itself, unless the directions are given."""
+        return self if self.basis is None else None
 
     def propose(self, outputs: Outputs, nats: float) -> GaussianNoise:
         """Return noise that is diagonal in the basis."""

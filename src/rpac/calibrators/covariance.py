@@ -16,10 +16,11 @@ import numpy as np
 from rpac._base.types import Floats
 from rpac.calibrators import gaussian
 from rpac.calibrators.budget_search import meet_tightly
-from rpac.calibrators.closed_form import AutoPAC, principal
+from rpac.calibrators.closed_form import AutoPAC, principal, signs
 from rpac.calibrators.utility import Utility
 from rpac.noise.gaussian import GaussianNoise
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.span import Span
 
 _STRIDE = 4
 """Of the budgets of a grid, every which one is a knot, met by evaluations of its own."""
@@ -47,13 +48,9 @@ class GaussianSearch:
         basis, _ = principal(outputs)
         self.kept = kept = weighed_directions(basis, utility)
         self.drop = kept.shape[1] < basis.shape[1]
-
-        def weight(cov: Floats) -> Floats:
-            sliver = 1e-12 * np.trace(cov) * np.eye(len(kept))  # so that it can be factored
-            return np.asarray(kept.T @ utility.weight(kept @ cov @ kept.T + sliver) @ kept)
-
+        self.inner = utility.within(Span.given(kept))
         points = (outputs.values - outputs.center) @ kept
-        self.game = gaussian.Game.of(points, outputs.weights, weight, seed)
+        self.game = gaussian.Game.of(points, outputs.weights, self.inner.weight, seed)
 
     def at(self, nats: float) -> GaussianNoise:
         """Return the noise of least cost found at one budget."""
@@ -96,7 +93,8 @@ class GaussianSearch:
         return self._noise(gaussian.stationary(self.game, start, nats - slack, _FEW)[1])
 
     def _cov(self, noise: GaussianNoise) -> Floats:
-        return np.asarray(self.kept.T @ noise.cov @ self.kept)
+        turn = self.kept.T @ noise.basis
+        return np.asarray((turn * noise.variances) @ turn.T)
 
     def _starts(self, first: Floats, nats: float) -> list[Floats]:
         r = len(first)
@@ -109,6 +107,7 @@ class GaussianSearch:
 
     def _noise(self, cov: Floats) -> GaussianNoise:
         variances, turn = np.linalg.eigh(cov)
+        turn *= signs(self.game.points @ turn)
         return GaussianNoise.on(self.kept @ turn, variances, drop=self.drop)
 
     def _met(
@@ -125,7 +124,8 @@ class GaussianSearch:
         return noise.scaled(math.exp(t)), nats - mi + slope * t
 
     def _cost(self, noise: GaussianNoise) -> float:
-        return float(np.sum(self.utility.weight(noise.cov) * noise.cov))
+        cov = self._cov(noise)
+        return float(np.sum(self.inner.weight(cov) * cov))
 
     def _cheaper(self, noise: GaussianNoise, baseline: GaussianNoise) -> GaussianNoise:
         """Return exact Auto-PAC instead where it costs no more."""
@@ -134,7 +134,7 @@ class GaussianSearch:
 
 def weighed_directions(basis: Floats, utility: Utility) -> Floats:
     """Return the part of a (d, r) basis that the utility weighs."""
-    weight = basis.T @ utility.weight(np.eye(len(basis))) @ basis
+    weight = utility.within(Span.given(basis)).weight(np.eye(basis.shape[1]))
     values, vectors = np.linalg.eigh(weight)
     if values[0] > 1e-12 * values[-1]:
         return basis

@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 
 from rpac._base.checks import in_range, number, refuse
+from rpac._base.limits import hold_in_memory
 from rpac.advantage import nats_to_epsilon
 from rpac.calibrators.base import Calibrator
 from rpac.noise.gaussian import GaussianNoise
@@ -66,6 +67,7 @@ class DPGaussian(Calibrator):
             sigma = analytic_gaussian_sigma(epsilon, self.delta)
         else:
             sigma = math.sqrt(2 * math.log(1.25 / self.delta)) / epsilon
+        _hold_all(outputs.dim)
         return GaussianNoise((sigma * self.sensitivity) ** 2 * np.eye(outputs.dim))
 
 
@@ -87,11 +89,18 @@ class DPLaplace(Calibrator):
 
     def propose(self, outputs: Outputs, nats: float) -> GridNoise:
         """Return independent noise of scale sensitivity / epsilon on every coordinate."""
+        _hold_all(outputs.dim)
         scale = self.sensitivity / _matched(nats, 0.0, self.prior)
         k = np.arange(-45 * _LAPLACE_STEPS, 45 * _LAPLACE_STEPS + 1)
         mass = np.exp(-np.abs(k) / _LAPLACE_STEPS)
         axis = LatticeNoise(scale / _LAPLACE_STEPS, k, mass / mass.sum())
         return GridNoise(np.eye(outputs.dim), outputs.center, (axis,) * outputs.dim)
+
+
+def _hold_all(dim: int) -> None:
+    """Refuse more numbers than have room for noise in every one: these baselines know no span."""
+    move = "Other methods add noise where worlds differ alone."
+    hold_in_memory(4 * dim * dim, f"noise in all of {dim} numbers that fits into memory", move)
 
 
 def _positive(sensitivity: float) -> None:

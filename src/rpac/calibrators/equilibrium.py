@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
 import numpy as np
@@ -29,6 +29,7 @@ from rpac.noise.base import Law, Noise
 from rpac.noise.grid import GridNoise
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.span import Span
 
 _HALF = 150
 """Half the number of lattice points for real outputs; refined until the noise fills them."""
@@ -62,6 +63,12 @@ class Equilibrium(Calibrator):
                 repr(self.family),
                 "Leave it out to have it chosen.",
             )
+
+    def within(self, span: Span) -> Calibrator | None:
+        """Return itself with the cost of noise in these coordinates, unless axes are given."""
+        if not isinstance(self.basis, str):
+            return None
+        return replace(self, utility=self.utility.within(span))
 
     def propose(self, outputs: Outputs, nats: float) -> Law:
         """Return the noise of least cost found."""

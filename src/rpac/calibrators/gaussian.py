@@ -52,9 +52,9 @@ class Game:
     def of(
         cls, points: Floats, weights: Floats, utility: Callable[[Floats], Floats], seed: int
     ) -> Game:
-        """Return the game with its draws: fewer for more worlds."""
+        """Return the game with its draws: fewer for more worlds or directions."""
         rng = np.random.default_rng(seed)
-        n = int(np.clip(5e6 // len(points), 800, 20_000))
+        n = int(np.clip(min(5e6 // len(points), 6e5 // points.shape[1]), 800, 20_000))
         worlds = look_up(integer_table(weights), study_uniforms(rng, n))
         return cls(points, weights, utility, worlds, rng.standard_normal((n, points.shape[1])))
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, final
 
 import numpy as np
 
 from rpac._base.checks import array, number, refuse
+from rpac._base.limits import hold_in_memory
 from rpac._base.types import Floats
 from rpac.noise.base import Noise
+from rpac.worlds.span import Span
 
 
 class Utility(ABC):
@@ -28,6 +31,10 @@ class Utility(ABC):
         For a quadratic K it is K's matrix; in general half of E[Hessian of K].
         """
 
+    def within(self, span: Span) -> Utility:
+        """Return the cost of noise that lies in a span, in its coordinates; W becomes B' W B."""
+        return Restricted(self, span)
+
 
 @final
 @dataclass(frozen=True)
@@ -42,21 +49,33 @@ class SquaredError(Utility):
         """Return the identity."""
         return np.eye(len(cov))
 
+    def within(self, span: Span) -> Utility:
+        """Return itself: lengths are the same in every orthonormal basis."""
+        return self
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class Weighted(Utility):
-    """K(b) = b' W b, W positive semi-definite. Directions of zero weight are not released."""
+    """K(b) = b' W b, W positive semi-definite. Directions of zero weight are not released.
+
+    Args:
+        matrix: W, (d, d); or (d,), its diagonal, for as many numbers as you like.
+        task_basis: (d, k) orthonormal columns Q: (ratio - 1) Q Q' is added; see `task`.
+        ratio: By how much.
+    """
 
     matrix: Any
+    task_basis: Any = None
+    ratio: float = 1.0
 
     def __post_init__(self) -> None:
-        w = array(self.matrix, "matrix", 2)
-        least = np.linalg.eigvalsh((w + w.T) / 2)[0] if w.shape[0] == w.shape[1] else -1.0
-        if least < -1e-12 * np.abs(w).max() or not w.any() or not np.allclose(w, w.T):
+        given = np.asarray(self.matrix)
+        w = array(given, "matrix", given.ndim if given.ndim in (1, 2) else 2)
+        if not _convex(w):
             raise refuse(
                 "a symmetric, non-negative, non-zero `matrix`",
-                f"{str(w.tolist())[:80]} of shape {w.shape}",
+                f"{str(w[:9].tolist())[:80]} of shape {w.shape}",
                 "A cost must be convex.",
             )
 
@@ -66,24 +85,55 @@ class Weighted(Utility):
         s = array(scales, "scales", 1)
         if (s <= 0).any():
             raise refuse("positive scales", s.min(), "Give each coordinate its unit.")
-        return cls(np.diag(1 / np.square(s)))
+        return cls(1 / np.square(s))
 
     @classmethod
     def task(cls, basis: Any, ratio: float = 100.0) -> Weighted:
         """Return a cost that weighs a task subspace `ratio` times the rest; (d, k) basis."""
         if number(ratio, "ratio") <= 0:
             raise refuse("a positive `ratio`", ratio, "1 weighs all directions alike.")
-        onto = projector(basis)
-        return cls(np.eye(len(onto)) + (ratio - 1) * onto)
+        columns = _columns(basis)
+        return cls(np.ones(len(columns)), columns, ratio)
 
     def cost(self, noise: Floats) -> Floats:
         """Return b' W b."""
         w = np.asarray(self.matrix, np.float64)
-        return np.asarray(np.einsum("ni,ij,nj->n", noise, w, noise))
+        found = np.square(noise) @ w if w.ndim == 1 else np.einsum("ni,ni->n", noise @ w, noise)
+        if self.task_basis is not None:
+            found = found + (self.ratio - 1) * np.square(noise @ self.task_basis).sum(axis=1)
+        return np.asarray(found)
 
     def weight(self, cov: Floats) -> Floats:
         """Return W."""
-        return np.asarray(self.matrix, np.float64)
+        w = np.asarray(self.matrix, np.float64)
+        if w.ndim == 1:
+            hold_in_memory(w.size**2, f"a weight of {w.size} numbers that fits", _NARROW)
+            w = np.diag(w)
+        if self.task_basis is None:
+            return w
+        return np.asarray(w + (self.ratio - 1) * (self.task_basis @ self.task_basis.T))
+
+    def within(self, span: Span) -> Utility:
+        """Return the cost with B' W B, which is (r, r)."""
+        w = np.asarray(self.matrix, np.float64)
+        if w.shape[0] != span.dim:
+            raise refuse(f"a cost of {span.dim} numbers", f"shape {w.shape}", "One for each.")
+        inner = span.weighed(w) if w.ndim == 1 else span.directions(span.directions(w).T)
+        if self.task_basis is not None:
+            turn = span.directions(self.task_basis.T)
+            inner += (self.ratio - 1) * (turn.T @ turn)
+        return Weighted((inner + inner.T) / 2)
+
+
+_NARROW = "Use it on noise in a span of worlds, by `within`."
+
+
+def _convex(w: Floats) -> bool:
+    """Whether a matrix, or a diagonal, is symmetric, not negative and not 0."""
+    if w.ndim == 1:
+        return bool(w.min() >= 0 and w.any())
+    least = np.linalg.eigvalsh((w + w.T) / 2)[0] if w.shape[0] == w.shape[1] else -1.0
+    return bool(least >= -1e-12 * np.abs(w).max() and w.any() and np.allclose(w, w.T))
 
 
 @final
@@ -125,11 +175,47 @@ class Smooth(Utility):
             )
         return np.asarray(w)
 
+    def within(self, span: Span) -> Utility:
+        """Return K of noise in a span, at (n, r) coordinates; some of them at a time."""
+        size = max(1, _NUMBERS // span.dim)
 
-def projector(basis: Any) -> Floats:
-    """Return the projector onto the span of (d, k) columns."""
-    q = np.linalg.qr(array(basis, "basis", 2))[0]
-    return np.asarray(q @ q.T)
+        def inner(along: Floats) -> Floats:
+            parts = (along[a : a + size] for a in range(0, len(along), size))
+            return np.concatenate([self.cost(span.shifts(part)) for part in parts])
+
+        return Smooth(wraps(self.function)(inner), self.draws)
+
+
+_NUMBERS = 1 << 24
+"""Numbers of noise that a function sees together, at most."""
+
+
+@final
+@dataclass(frozen=True)
+class Restricted(Utility):
+    """A cost of one's own, of noise in a span, in its coordinates: through (d, d) matrices."""
+
+    utility: Utility
+    span: Span
+
+    def cost(self, noise: Floats) -> Floats:
+        """Return K of the noise that these (n, r) coordinates are of."""
+        return self.utility.cost(self.span.shifts(noise))
+
+    def weight(self, cov: Floats) -> Floats:
+        """Return B' W B, (r, r)."""
+        span, d = self.span, self.span.dim
+        move = "Write `within` for it, which returns the cost in the coordinates of a span."
+        hold_in_memory(2 * d * d, f"a weight of {d} numbers that fits", move)
+        basis = span.shifts(np.eye(span.rank)).T
+        sliver = 1e-12 * np.trace(cov) * np.eye(d)  # so that it can be factored
+        weight = self.utility.weight(basis @ cov @ basis.T + sliver)
+        return span.directions(span.directions(weight).T)
+
+
+def _columns(basis: Any) -> Floats:
+    """Return orthonormal columns with the span of (d, k) ones."""
+    return np.asarray(np.linalg.qr(array(basis, "basis", 2))[0])
 
 
 def selectivity(noise: Noise, basis: Any) -> dict[str, float]:
@@ -139,7 +225,7 @@ def selectivity(noise: Noise, basis: Any) -> dict[str, float]:
     >>> selectivity(rpac.GaussianNoise([[1.0, 0.0], [0.0, 3.0]]), [[1.0], [0.0]])
     {'task': 0.25, 'rest': 0.75}
     """
-    cov = noise.cov
-    total = float(np.trace(cov))
-    inside = float(np.sum(projector(basis) * cov)) / total
+    columns = _columns(basis)
+    along = columns.T @ noise.cov @ columns
+    inside = float(np.trace(along) / noise.variances_of_numbers.sum())
     return {"task": inside, "rest": 1 - inside}

@@ -84,8 +84,8 @@ class Certificate(InWords):
             presence can be told, at most (Gaussian differential privacy, mu = Delta).
         requested: The budget it was held against: {"nats": ...}, or {"success": ...} on every
             unit; empty without one.
-        facts: Names of the numbers on which all worlds agree. They are facts of the pool, released
-            as they are: no noise protects them.
+        facts: Names of the numbers on which all worlds agree, or how many they are. They are facts
+            of the pool, released as they are: no noise protects them.
 
     Guarantees:
         If `charged`, a release of this law leaks at most `bound` nats about `secret` to an

@@ -121,7 +121,7 @@ def _kernel_evidence(
     }
     if draws == 0:
         return Evidence(known)
-    found = kernel_bounds(points, weights, kernel, delta, draws or default_draws(len(points)))
+    found = kernel_bounds(points, weights, kernel, delta, draws or default_draws(*points.shape))
     return Evidence(
         known | {"pairwise": found.pairwise}, {"mixture": found.upper}, found.lower, found.densities
     )

@@ -12,7 +12,7 @@ entry, of the axes' own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import final
 
 import numpy as np
@@ -162,6 +162,26 @@ class GramBound:
         """Take in |f_j|_1 of the first directions, (s,)."""
         self.lengths = lengths
         return self
+
+    def mapped(self, slope: Floats, rest: Floats) -> Callable[[Floats], Floats]:
+        """Return the function from (n, s) zeros and ones z to the bounds for z @ slope + rest.
+
+        Where there are more directions than s, and nothing but the length of (z, 1) @ W counts, W
+        gives way to a triangle: with W' = Q R the length is that of R (z, 1)'. Householder's QR is
+        that of a matrix within 64 s j eps |W| of W', and |(z, 1)|^2 is at most s + 1.
+        """
+        s, j = slope.shape
+        if self.lengths.size or j <= s + 1:
+            return lambda z: self.of(z @ slope + rest)
+        wide = np.vstack([slope, rest]) * np.sqrt(self.values)
+        triangle = np.transpose(np.linalg.qr(wide.T, mode="r"))
+        error = 64 * s * j * _EPS * float(np.linalg.norm(wide)) * math.sqrt(s + 1)
+
+        def of(z: Floats) -> Floats:
+            squares = np.square(z @ triangle[:-1] + triangle[-1]).sum(axis=1)
+            return np.asarray(np.sqrt(squares + self.slack) + error)
+
+        return of
 
     def of(self, coordinates: Floats) -> Floats:
         """Return the bounds for (n, j) coordinates a, (n,)."""

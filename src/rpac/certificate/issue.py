@@ -25,6 +25,9 @@ from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.flatten import UNSCALED
 from rpac.worlds.outputs import Outputs
 
+MOST_FACTS = 1_000
+"""Numbers on which all worlds agree that are named one by one."""
+
 
 def issue(
     outputs: Outputs,
@@ -165,7 +168,8 @@ def _written(
 
 def _agree(outputs: Outputs) -> bool:
     """Whether all worlds agree on everything, to the last bit."""
-    return outputs.exact and bool((outputs.values == outputs.values[0]).all())
+    low, high = outputs.extremes
+    return outputs.exact and bool((low == high).all())
 
 
 def _requested(outputs: Outputs, limit: Budget | None) -> dict[str, float]:
@@ -179,8 +183,11 @@ def _requested(outputs: Outputs, limit: Budget | None) -> dict[str, float]:
 
 def facts(outputs: Outputs) -> tuple[str, ...]:
     """Return the names of the numbers on which all worlds agree."""
-    named = zip(outputs.names, outputs.constant, strict=True)
-    return tuple(name for name, same in named if same)
+    agreed = np.flatnonzero(outputs.constant)
+    if agreed.size > MOST_FACTS:  # names would be longer than the answer
+        return (f"{agreed.size} of {outputs.dim} numbers",)
+    names = outputs.names if agreed.size else []
+    return tuple(names[i] for i in agreed)
 
 
 def described(outputs: Outputs, noise: Law) -> Json:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -53,6 +54,8 @@ _MOST_CODES = 4_096
 """Distinct outputs whose Gram matrix is decomposed."""
 _MOST_GRAM = 1e100
 """Entry from which a Gram matrix says nothing, and its squares might overflow."""
+_MOST_POSTERIOR = 1 << 23
+"""Draws times distinct outputs whose posterior is kept, so that units need but a product."""
 _FEW = 64
 """Units that are looked at together; up to so many are not ranked first."""
 _DIRECTIONS = 8
@@ -112,7 +115,7 @@ def unit_success(
         return np.concatenate([_exact(people, kernels, units) for units in people.everybody()])
     judge, share = Judge.draw(people, law, draws), delta / members.units
     return np.concatenate(
-        [judge.success(people, units, [share] * units.size) for units in people.everybody()]
+        [judge.success(people, units, np.full(units.size, share)) for units in people.everybody()]
     )
 
 
@@ -159,11 +162,9 @@ class People:
 
         They may lie above 1: even then they tell who is exposed most.
         """
-        rows, whole = self.rows @ bound.vectors, self.weights @ bound.vectors
-        parts = [
-            bound.of(2.0 * self.members.sums(rows, block) - whole)
-            for block in self.members.blocks()
-        ]
+        slope, rest = self.members.affine(self.rows @ bound.vectors)
+        of = bound.mapped(2.0 * slope, 2.0 * rest - self.weights @ bound.vectors)
+        parts = [of(self.members.inside(block)) for block in self.members.blocks()]
         return np.asarray(0.5 + 0.5 * (np.concatenate(parts) + error))
 
     def kernels(self, law: GridNoise) -> AxisKernels:
@@ -191,7 +192,7 @@ def _largest_exact(people: People, law: GridNoise) -> float:
     bound = GramBound(gram, float(people.weights @ people.weights), kernels.law.size)
     bound = bound.along(kernels.norms(bound.vectors[:, :_DIRECTIONS].T))
     return _searched(
-        people.limits(bound), lambda units, _: _exact(people, kernels, units), _MOST_EXACT
+        people.limits(bound), lambda units, *_: _exact(people, kernels, units), _MOST_EXACT
     )
 
 
@@ -206,19 +207,24 @@ def _success(norms: Floats) -> Floats:
     return np.minimum(0.5 + 0.5 * norms, 1.0)
 
 
-def _searched(limits: Floats, find: Callable[[Ints, int], Floats], most: int) -> float:
+def _searched(limits: Floats, find: Callable[[Ints, int, float], Floats], most: int) -> float:
     """Return a bound for all units: the largest found, or the next limit where that is larger.
 
     Args:
         limits: (units,) upper bounds, cheap ones.
-        find: Better bounds for some units, which come at a place of the falling order.
+        find: Better bounds for some units, which come at a place of the falling order. Those that
+            are no larger than a number it is told need not be the best there are.
         most: How many units to look at.
     """
     limits = np.where(np.isnan(limits), np.inf, limits)  # what is not known is no limit
     order, best, at = np.argsort(-limits, kind="stable"), 0.0, 0
+    last = float(limits[order[most]]) if order.size > most else 0.0  # it stands in, at the latest
     while at < min(most, order.size) and limits[order[at]] > best:
         units = order[at : min(at + _FEW, most)]
-        best = max(best, float(np.minimum(find(units, at), limits[units] + ROUNDING).max()))
+        best = max(
+            best,
+            float(np.minimum(find(units, at, max(best, last)), limits[units] + ROUNDING).max()),
+        )
         at += units.size
     left = float(limits[order[at]]) + ROUNDING if at < order.size else 0.0
     return min(max(best, left, 0.5), 1.0)
@@ -229,8 +235,8 @@ def largest_drawn(people: People, law: GridNoise, judge: Judge, delta: float) ->
     limits = drawn_limits(people, law)
     shares = _shares(delta)
 
-    def find(units: Ints, at: int) -> Floats:
-        return judge.success(people, units, shares[at : at + units.size].tolist())
+    def find(units: Ints, at: int, best: float) -> Floats:
+        return judge.success(people, units, shares[at : at + units.size], best)
 
     return _searched(limits, find, shares.size)
 
@@ -298,22 +304,41 @@ class Judge:
             rounding += table_error(law.laws)
         return cls(law, points, people.weights, y, rounding)
 
-    def success(self, people: People, units: Ints, shares: list[float]) -> Floats:
-        """Return upper bounds on the success on some units, each with its own error."""
+    def success(self, people: People, units: Ints, shares: Floats, enough: float = 0.0) -> Floats:
+        """Return upper bounds on the success on some units, each with its own error.
+
+        Half of it is for Hoeffding's bound, which costs nothing: mean + width sqrt(log(1 / error)
+        / 2 n) for n draws on an interval of width 1/2. Whoever is within `enough` by it keeps it;
+        the other half is for a better one.
+        """
         right = np.minimum(self.right(people, units) + self.rounding, 1.0)
-        return np.array([
-            upper_mean(column, 0.5, 1.0, share)
-            for column, share in zip(np.ascontiguousarray(right.T), shares, strict=True)
-        ])  # fmt: skip
+        slack = 0.5 * np.sqrt(np.log(2.0 / shares) / (2.0 * len(right))) + ROUNDING
+        quick = np.minimum(right.mean(axis=0) + slack, 1.0)
+        for i in np.flatnonzero(quick > enough):
+            column = np.ascontiguousarray(right[:, i])
+            quick[i] = min(quick[i], upper_mean(column, 0.5, 1.0, float(shares[i]) / 2))
+        return np.asarray(quick)
 
     def right(self, people: People, units: Ints) -> Floats:
         """Return max(P(in | y), P(out | y)) for every draw and some units, (n, units)."""
         given = people.inside(units) / self.weights[:, None]
-        found = self._gaussian(given) if self.law.gaussian else self._tables(given)
-        return np.maximum(found, 1.0 - found)
+        if self._posterior is None:
+            found = self._averages(given)
+        else:
+            found = np.clip(self._posterior @ given, 0.0, 1.0)
+        return np.asarray(np.maximum(found, 1.0 - found))
 
-    def _gaussian(self, given: Floats) -> Floats:
-        return posterior_membership(self.points, self.weights, given, self.y)
+    @cached_property
+    def _posterior(self) -> Floats | None:
+        """(n, k) probabilities of the worlds after every draw, where these are not too many."""
+        k = len(self.weights)
+        return self._averages(np.eye(k)) if len(self.y) * k <= _MOST_POSTERIOR else None
+
+    def _averages(self, given: Floats) -> Floats:
+        """Return the means of (k, u) values under the posterior after every draw, (n, u)."""
+        if self.law.gaussian:
+            return posterior_membership(self.points, self.weights, given, self.y)
+        return self._tables(given)
 
     def _tables(self, given: Floats) -> Floats:
         """The same by the tables' own likelihoods."""

@@ -44,6 +44,8 @@ from rpac.noise.grid import GridNoise
 FLOOR = 0.01
 """Share of the prior in the decoder behind a lower bound; it keeps log posteriors bounded."""
 _MOST_HEIGHTS = 20_000
+_MOST_NOISE, _LEAST_DRAWS = 6_000_000, 20_000
+"""Numbers of noise that are drawn unless told, at most; and draws at least."""
 _MOST_SCORES = 1_000_000
 
 
@@ -93,9 +95,10 @@ def control_slopes(deficits: Floats, controls: Floats) -> Floats:
     return np.asarray(np.clip(fit[0], 0.0, 1.0))
 
 
-def default_draws(worlds: int) -> int:
+def default_draws(worlds: int, rank: int) -> int:
     """Return how many judging draws a certificate makes unless told: a second's worth or more."""
-    return int(np.clip(4e7 // worlds, 60_000, 2_000_000))
+    many = np.clip(4e7 // worlds, 60_000, 2_000_000)
+    return int(min(many, max(_MOST_NOISE // rank, _LEAST_DRAWS)))
 
 
 def kernel_bounds(

@@ -10,6 +10,7 @@ from rpac.cli.question import Ask
 from rpac.front.spending import DELTA, dp_events, spending
 from rpac.ledger.ledger import Ledger
 from rpac.pictures.text import at_most
+from rpac.report.recovery import Recovered
 
 
 def left(ask: Ask, remaining: tuple[float, float] | None) -> list[str]:
@@ -53,6 +54,25 @@ def exported(opened: Ledger, given: Accounting) -> str:
         move = "Name one with --dataset." if names else "Answers under person make one."
         raise refuse("one dataset with answers about presence", got, move)
     return publish(dp_events(opened, names[0]), indent=1) + "\n"
+
+
+def recovered(found: Recovered) -> tuple[str, Json]:
+    """Return what a ledger gave back: text, and plain data."""
+    lines = [
+        f"entry {body['receipt']['seq']} of ledger {body['receipt']['ledger'][:8]}: wrote {file}"
+        for body, file in zip(found.records, found.files, strict=True)
+    ]
+    lines += [
+        f"entry {seq}: an older version kept no record; release again with its --key, for nothing"
+        for seq in found.lost
+    ]
+    if not lines:
+        lines.append("Every charge with an answer has its record.")
+    told = {"refusals": found.withheld, "bare charges": found.bare}
+    lines += [f"{n} {what}: charged, nothing was revealed" for what, n in told.items() if n]
+    files = [str(file) for file in found.files]
+    body = {"records": files, "lost": list(found.lost), "withheld": found.withheld}
+    return "\n".join(lines), body | {"bare": found.bare}
 
 
 def _datasets(opened: Ledger, wanted: str | None) -> list[str]:

@@ -14,6 +14,7 @@ from rpac._base.sealed import publish
 from rpac._base.types import Json
 from rpac.advantage import nats_to_success
 from rpac.answers.release import Release
+from rpac.answers.told import plain
 from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
 from rpac.attack.published import outsider
@@ -26,6 +27,7 @@ from rpac.cli.options import (
     Comparing,
     Question,
     Reading,
+    Recovering,
     Releasing,
     Rendering,
 )
@@ -43,6 +45,7 @@ from rpac.release.refusal import refusal_in, withheld
 from rpac.report import record as records
 from rpac.report import wording
 from rpac.report.page import render
+from rpac.report.recovery import recover as recovered
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import simulate
 
@@ -107,7 +110,7 @@ def _studied(ask: Ask) -> Outputs:
     if ask.ledger is not None:
         ask.ledger.check(Withheld.NATS)
     with _withheld(ask, static=(InputError,)):
-        return simulate(ask.source, ask.mechanism)
+        return simulate(ask.source, ask.mechanism, **ask.runs)
 
 
 def _withheld(
@@ -123,9 +126,9 @@ def release(given: Releasing) -> Result:
         _writable(file, "Nothing was charged.")
     _audit_is_read(given)
     ask = prepare(given, ledger="any")
-    made = privatize(
-        ask.mechanism, ask.source, ask.budget, ledger=ask.ledger, key=given.key, method=ask.method
-    )
+    asked: Json = {"ledger": ask.ledger, "key": given.key, "method": ask.method} | ask.runs
+    asked["asked"] = {"question": ask.text, "about": ask.about}
+    made = privatize(ask.mechanism, ask.source, ask.budget, **asked)
     told = records.said(made)
     body, failed = _recorded(told, given, ask)
     left = _now_left(ask)
@@ -143,6 +146,8 @@ def release(given: Releasing) -> Result:
     def finish() -> str:
         if failed is not None:
             raise failed
+        if not given.out and ask.ledger is not None:  # what is printed is its only copy
+            records.seal(body, ask.ledger)
         return _reported(given, ask, made, body, left)
 
     return Result("\n".join(text), body, finish=finish)
@@ -150,6 +155,9 @@ def release(given: Releasing) -> Result:
 
 def _recorded(told: Json, given: Releasing, ask: Ask) -> tuple[Json, BaseException | None]:
     """Write the record, and its hash in the ledger: as soon as the charge is, before all else.
+
+    The hash says that the record is where it belongs: without a file it is written once the
+    answer was printed, and until then `recover` gives the record back.
 
     Returns:
         The record, or what the release says by itself; and what failed, to be told after the
@@ -159,7 +167,7 @@ def _recorded(told: Json, given: Releasing, ask: Ask) -> tuple[Json, BaseExcepti
         body = records.record(told, ask.text, about=ask.about)
         if given.out:
             records.save(body, given.out)
-        if ask.ledger is not None:
+        if given.out and ask.ledger is not None:
             records.seal(body, ask.ledger)
     except (Exception, KeyboardInterrupt) as error:
         return {"question": ask.text} | told, error
@@ -283,7 +291,7 @@ def audit(given: Attacking) -> Result:
 def _of_a_person(ask: Ask, games: int) -> Audit:
     """Attack a release that nobody sees; under *person* nothing is refused because of data."""
     with withheld(static=(InputError,)):
-        return attack(privatize(ask.mechanism, ask.source, ask.budget), games=games)
+        return attack(privatize(ask.mechanism, ask.source, ask.budget, **ask.runs), games=games)
 
 
 def _of_a_sample(ask: Ask, games: int) -> Audit:
@@ -315,7 +323,7 @@ def compare(given: Comparing) -> Result:
     with _withheld(ask):
         table = side_by_side(outputs, budgets, methods)
     names = [name for name in COMPARED if name not in {"utility", "priv", "util"}]
-    rows = [{name: records.plain(row[name]) for name in names} for row in table.rows]
+    rows = [{name: plain(row[name]) for name in names} for row in table.rows]
     return Result(columns(names, [row.values() for row in rows]), rows)
 
 
@@ -368,6 +376,14 @@ def ledger(given: Accounting) -> Result:
     text, told = books.told(opened, given)
     body = {"accounts": opened.accounts(), "spent": opened.spent, "remaining": opened.remaining}
     return Result(f"{opened}{text}", body | told)
+
+
+def recover(given: Recovering) -> Result:
+    """Write the records that charges of a process that died have not got."""
+    if "://" not in given.ledger and not Path(given.ledger).exists():
+        raise refuse("a ledger that exists", repr(Path(given.ledger).name), "Check the path.")
+    found = recovered(Ledger(given.ledger), given.out)
+    return Result(*books.recovered(found))
 
 
 def report(given: Rendering) -> Result:

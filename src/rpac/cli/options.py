@@ -99,6 +99,23 @@ class Question:
     method: Annotated[
         str | None, typer.Option(help="Calibrator of a sample's noise; equilibrium by default.")
     ] = None
+    jobs: Annotated[
+        int, typer.Option(help="Processes that run a function or command; -1: one a core.")
+    ] = 1
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            help="For a sample: where they run, in place of --jobs: dask://host:8786, "
+            "ray://host:10001, or dask, ray, joblib on this machine."
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="For a sample: folder for worlds that are done, to go on after a crash. It holds "
+            "answers without noise: mode 0700, to be deleted afterwards."
+        ),
+    ] = None
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
@@ -182,6 +199,15 @@ class Accounting:
         bool,
         typer.Option("--trust-head", help="Make a new anchor, on the record: after a move."),
     ] = False
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
+@dataclass
+class Recovering:
+    """Where charges without a record are, and where their records go."""
+
+    ledger: Annotated[str, typer.Argument(help="A file or postgresql:// URL.")]
+    out: Annotated[Path, typer.Option(help="Folder for the records.")] = Path("recovered")
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 

@@ -41,6 +41,9 @@ COMMANDS: tuple[tuple[str, type[Any], str], ...] = (
      "Show budgets side by side, for a sample methods too: price and noise. Spends nothing."),
     ("verify", options.Reading, "Check a record, a certificate or a ledger for damage."),
     ("ledger", options.Accounting, "Show a ledger; set caps; export all entries."),
+    ("recover", options.Recovering,
+     "Write record and receipt of every charge that has no record, after a crash. Draws nothing, "
+     "charges nothing and reads no data."),
     ("report", options.Rendering,
      "Turn a record into a report: one HTML file that needs no network."),
     ("paper", options.Reproducing,

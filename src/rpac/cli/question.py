@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from rpac.worlds.source import Subsets
 METHOD = "equilibrium"
 """The calibrator where nothing is said."""
 ONLY = {
-    "sample": ("worlds", "seed", "method", "methods"),
+    "sample": ("worlds", "seed", "method", "methods", "executor", "checkpoint"),
     "person": ("caps", "middle", "schema", "size", "way", "blocks", "mu"),
 }
 """Options and entries of a project file that one promise alone knows."""
@@ -32,7 +32,7 @@ ONLY = {
 
 @dataclass
 class Ask:
-    """A question ready to be planned, released or attacked."""
+    """A question ready to be planned, released or attacked; `runs` says where its function runs."""
 
     text: str
     source: Any
@@ -43,6 +43,7 @@ class Ask:
     unit: str
     cap: float | None = None
     books: str | None = None
+    runs: Json = field(default_factory=dict)
 
     @property
     def person(self) -> bool:
@@ -93,7 +94,8 @@ def prepare(given: Question, *, ledger: Literal["none", "old", "any"], rows: boo
         _same_cap(opened, given.cap, Path(str(project.ledger)).name)
     cap = project.cap if project.ledger is not None else None
     books = None if project.ledger is None else Path(project.ledger).name
-    return Ask(text, source, mechanism, budget, method, opened, project.unit, cap, books)
+    runs: Json = {"n_jobs": given.jobs, "executor": given.executor, "checkpoint": given.checkpoint}
+    return Ask(text, source, mechanism, budget, method, opened, project.unit, cap, books, runs)
 
 
 def protects(given: Question) -> str:
@@ -158,7 +160,7 @@ def _table_name(file: Path) -> str:
 
 def _typed(given: Question) -> Iterable[str]:
     """Yield options that were typed and are no entries of a project file."""
-    names = ("method", "methods", "mu")
+    names = ("method", "methods", "mu", "executor", "checkpoint")
     return (name for name in names if getattr(given, name, None) is not None)
 
 

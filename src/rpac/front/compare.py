@@ -15,6 +15,7 @@ from rpac.budget import as_budget
 from rpac.calibrators.base import Calibrator
 from rpac.certificate.certificate import Certificate
 from rpac.front.certify import certify
+from rpac.front.methods import along as along_budgets
 from rpac.front.methods import calibrator, exact_noise, needs_no_noise
 from rpac.front.outlook import along
 from rpac.noise.base import Law, Releasable
@@ -26,6 +27,8 @@ from rpac.worlds.outputs import Outputs
 
 Measure = Callable[[Floats, Floats], float]
 _DRAWS = 20_000
+_FEW, _NUMBERS = 16, 1 << 26
+"""Draws of a utility, at least; and numbers that they hold together, about at most."""
 COLUMNS = (
     "method", "budget", "power", "bound", "lower", "grade", "gaussianity_gap", "utility",
     "priv", "util", "coherent",
@@ -89,8 +92,8 @@ def curve(
     nats = [as_budget(b).nats(outputs.entropy) for b in budgets]
     order = sorted(range(len(nats)), key=nats.__getitem__)
     noisy = [i for i in order if not needs_no_noise(outputs, nats[i])]
-    along = solver.along(outputs.planning, [nats[i] for i in noisy]) if noisy else []
-    found = dict(zip(noisy, along, strict=True))
+    laws = along_budgets(outputs, [nats[i] for i in noisy], solver) if noisy else []
+    found = dict(zip(noisy, laws, strict=True))
     return [found[i] if i in found else exact_noise(outputs) for i in range(len(nats))]
 
 
@@ -165,7 +168,8 @@ def _measured(utility: Measure | None, outputs: Outputs, noise: Law, seed: int) 
     if utility is None:
         return math.nan
     rng = np.random.default_rng(seed)
-    rows = rng.choice(len(outputs.values), size=_DRAWS, p=outputs.weights)
+    draws = min(_DRAWS, max(_FEW, _NUMBERS // outputs.dim))
+    rows = rng.choice(len(outputs.values), size=draws, p=outputs.weights)
     values = outputs.values[rows]
     return float(utility(values, noise.applied(values, rng)))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, agreed_law, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
+from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
 
 METHODS: Mapping[str, Calibrator] = {
@@ -56,6 +57,8 @@ METHODS: Mapping[str, Calibrator] = {
 _COARSE = 64
 """Steps to a deviation of the grid on which one axis is searched."""
 _RANKED = 256
+_CROWD = 4_096
+"""Units, the most exposed ones, that a search for noise looks at."""
 """Units, those with the largest bounds, on which several axes are searched."""
 _STEPS = 200
 _LEAST = -30.0
@@ -101,10 +104,36 @@ def proposed(outputs: Outputs, budget: Any, method: Calibrator) -> Law:
         return exact_noise(outputs)  # a fact of the pool, which no noise hides
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
         people = worst_unit_channel if outputs.kind == "label" else worst_unit_noise
-        return people(outputs, limit)
+        return lifted(people(outputs.within, limit), outputs)
     if needs_no_noise(outputs, nats):
         return exact_noise(outputs)
-    return method.propose(outputs.planning, nats)
+    return along(outputs, [nats], method)[0]
+
+
+def along(outputs: Outputs, budgets: Sequence[float], method: Calibrator) -> list[Law]:
+    """Return the noise of a method at increasing budgets: found in the span, where it can be."""
+    inner = None if outputs.span is None else method.within(outputs.span)
+    if inner is None:
+        found = outputs.planning
+        if len(budgets) == 1:
+            return [method.propose(found, budgets[0])]
+        return method.along(found, budgets)
+    return [lifted(law, outputs) for law in along(outputs.within, budgets, inner)]
+
+
+@overload
+def lifted(law: Releasable, outputs: Outputs) -> Releasable: ...
+@overload
+def lifted(law: Law, outputs: Outputs) -> Law: ...
+def lifted(law: Law, outputs: Outputs) -> Law:
+    """Return a law on worlds in the coordinates of their span as one on the worlds themselves."""
+    if outputs.span is None:
+        return law
+    if isinstance(law, GaussianNoise):
+        return law.lifted(outputs.span)
+    made = tabulate(outputs.within, law)
+    assert isinstance(made, GridNoise)
+    return made.lifted(outputs.span)
 
 
 def calibrator(method: str | Calibrator) -> Calibrator:
@@ -125,7 +154,9 @@ def method_name(method: str | Calibrator) -> str:
 
 def needs_no_noise(outputs: Outputs, nats: float) -> bool:
     """Tell whether a bare release stays within the budget."""
-    return outputs.exact and entropy(distinct(outputs.values, outputs.weights)[1]) <= nats
+    if not outputs.exact:
+        return False
+    return entropy(distinct(outputs.within.values, outputs.weights)[1]) <= nats
 
 
 def exact_noise(outputs: Outputs) -> Releasable:
@@ -134,6 +165,8 @@ def exact_noise(outputs: Outputs) -> Releasable:
         return LabelChannel(np.eye(len(outputs.labels)))
     if outputs.constant.all():
         return agreed_law(outputs)
+    if outputs.span is not None:
+        return lifted(exact_noise(outputs.within), outputs)
     basis, spectrum = principal(outputs)
     whole = outputs.kind == "count" and outputs.dim == 1
     step = 1.0 if whole else float(np.sqrt(spectrum.sum())) * 2.0**-36
@@ -174,19 +207,49 @@ def worst_unit_noise(outputs: Outputs, limit: SuccessRate) -> GaussianNoise:
     room = 2e-3 * excess
     estimate = _coarse_success if noise.variances.size == 1 else _seeded_success
 
-    def gap(t: float) -> float:
-        if t < _LEAST:  # hardly any noise is enough
-            return -room
-        return estimate(outputs, noise.scaled(np.exp(t))) - limit.rate + room
+    def met(among: Outputs) -> GaussianNoise:
+        def gap(t: float) -> float:
+            if t < _LEAST:  # hardly any noise is enough
+                return -room
+            return estimate(among, noise.scaled(np.exp(t))) - limit.rate + room
 
-    t = max(meet(gap, 4 * room, width=1e-3), _LEAST)
-    found = noise.scaled(float(np.exp(t)))
+        t = max(meet(gap, 4 * room, width=1e-3), _LEAST)
+        return noise.scaled(float(np.exp(t)))
+
+    found = met(_exposed(outputs, noise))
+    if _many(outputs):
+        found = met(_exposed(outputs, noise, found))
     stated = _exact_figure if noise.variances.size == 1 else _seeded_figure
     for _ in range(_STEPS):
         if stated(outputs, found) <= limit.rate:
             break
         found = found.scaled(1.01)
     return found
+
+
+def _many(outputs: Outputs) -> bool:
+    """Whether a search looks at the most exposed units of a pool alone."""
+    return outputs.members is not None and outputs.members.units > 4 * _CROWD
+
+
+def _exposed(outputs: Outputs, *noises: GaussianNoise) -> Outputs:
+    """Return the outputs for the units that are most exposed under each of some noises.
+
+    A search among them is a proposal: what it finds is held against the figure for everybody.
+    """
+    if not _many(outputs):
+        return outputs
+    found: set[int] = set()
+    for noise in noises:
+        law = tabulate(outputs, noise)
+        people = People.of(outputs.codes(law), outputs.weights, _members(outputs))
+        found |= {*np.argsort(-drawn_limits(people, law), kind="stable")[:_CROWD].tolist()}
+    return outputs.among(np.array(sorted(found)))
+
+
+def _members(outputs: Outputs) -> Members:
+    assert outputs.members is not None
+    return outputs.members
 
 
 def _coarse_success(outputs: Outputs, noise: GaussianNoise) -> float:
@@ -220,9 +283,8 @@ def _seeded_figure(outputs: Outputs, noise: GaussianNoise) -> float:
 
 def _seeded_judge(outputs: Outputs, noise: GaussianNoise) -> tuple[GridNoise, People, Judge]:
     """Return the law, the units, and draws of what is released; equal in a plan and its release."""
-    assert outputs.members is not None
     law = tabulate(outputs, noise)
-    people = People.of(outputs.codes(law), outputs.weights, outputs.members)
+    people = People.of(outputs.codes(law), outputs.weights, _members(outputs))
     rng = np.random.default_rng(0)
     worlds = look_up(integer_table(people.weights), study_uniforms(rng, DRAWS))
     return law, people, Judge.at(people, law, worlds, law.at(study_uniforms(rng, DRAWS, law.rank)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rpac._base.checks import refuse
@@ -33,29 +34,32 @@ def privatize(
     n_jobs: int = 1,
     seed: int | None = None,
     allow_exact: bool = False,
+    store: str | Path | None = None,
+    asked: Mapping[str, Any] | None = None,
+    executor: Any = None,
+    checkpoint: str | Path | None = None,
 ) -> Release:
     """Run any function on secret data and return its answer with just enough noise.
 
     Args:
-        mechanism: Any callable of one secret; see `simulate` for what it may return, and
-            `guarded` for functions that may fail.
+        mechanism: Any callable of one secret, as for `simulate`; `guarded` for what may fail.
         source: The possible secrets. The library draws the secret itself. `Presence`: nothing is
             drawn, all of the data are used, and the secret is whether a given person is in them.
-        budget: `Nats`, `Bits`, `SuccessRate` or `ResidualEntropy`; a bare number is nats. For
-            `Presence` also `GaussianDP`.
+        budget: A number of nats, `Bits`, `SuccessRate`, `ResidualEntropy`; `GaussianDP` too.
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
-        secret: The secret itself, where it is given rather than drawn: one of `Worlds`, or of
-            the kind that a `Draws` sampler returns. The prior is then what its owner declares,
-            and books take one such release; `Session(secret=...)` takes many.
-        subject: Whom a given secret is about. Books know it by dataset and subject, however
-            its possible values are listed.
+        secret: The secret, where it is given, not drawn: one of `Worlds`, or of the kind that a
+            `Draws` sampler returns. Its owner declares the prior; books take one such release.
+        subject: Whom a given secret is about, for the books.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
-        n_jobs: Processes for the simulation; for `Presence`, for functions by blocks.
-        seed: Study randomness for the simulation; by default 0, and for `Draws` a new one each
-            time (with `key` one that follows from it). Drawn world and noise never depend on it.
+        n_jobs: Processes for the simulation, or for functions by blocks.
+        seed: Study randomness; by default 0, for `Draws` a new one each time, or one of `key`.
         allow_exact: Whether to release without noise where the budget needs none.
+        store: As for `simulate`.
+        asked: {"question": its text, "about": {...}} for the record; its name by default.
+        executor: As for `simulate`.
+        checkpoint: As for `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -63,18 +67,26 @@ def privatize(
 
     Raises:
         BudgetSpent: If what is asked for does not fit into what is left in the books.
-        Withheld: If the data do not allow an answer: the function failed on some world, or no
-            certificate within the budget was obtained. Books charge `Withheld.NATS` for it.
+        Withheld: If the function failed on some world, or no certificate within the budget was
+            obtained. Books charge `Withheld.NATS` for it.
     """
     if isinstance(source, Presence):
-        if secret is not None or subject:
-            move = "Leave `secret` and `subject` out: the secret is anybody's presence."
-            raise refuse("no given secret under the promise person", "one", move)
-        asked = partial(ask, n_jobs=n_jobs)
-        return released(Inquiry(mechanism, source, budget, ledger, key), asked)
+        _no_world(secret, subject, executor, checkpoint)
+        inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
+        return released(inquiry, partial(ask, n_jobs=n_jobs))
     proposer = calibrator(method)  # an unknown name is refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
-        ledger, key, secret, n_jobs, seed, allow_exact, subject,
+        ledger, key, secret, n_jobs, seed, allow_exact, subject, store, asked, executor, checkpoint,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))
+
+
+def _no_world(secret: Any, subject: str, executor: Any, checkpoint: Any) -> None:
+    """Refuse, under the promise person, what only worlds have."""
+    if secret is not None or subject:
+        move = "Leave `secret` and `subject` out: the secret is anybody's presence."
+        raise refuse("no given secret under the promise person", "one", move)
+    if executor is not None or checkpoint is not None:
+        move = "Functions run in processes of their own on this machine: say n_jobs=2."
+        raise refuse("no executor or checkpoint under the promise person", "one", move)

@@ -35,6 +35,8 @@ class Session(Conversation):
         secret: The secret itself, one of `Worlds`, where it is given rather than drawn.
         subject: Whom a given secret is about. Books take one session or release for a dataset
             and subject, however its possible values are listed.
+        executor: Where questions run on the worlds: an `Executor`, its name or address. It is
+            not ended with the session.
 
     Guarantees:
         The questions may depend on all earlier answers. In every transcript the charges sum to
@@ -58,13 +60,14 @@ class Session(Conversation):
         method: str = "auto-pac",
         secret: Any = None,
         subject: str = "",
+        executor: Any = None,
     ) -> Any:
         """Return a hearing for `Presence`, which has no drawn world and no posterior."""
         if not isinstance(source, Presence):
             return super().__new__(cls)
-        if store is not None or secret is not None or subject:
-            move = "A session about anybody's presence has no world to keep or to be given."
-            raise refuse("no store, secret or subject for rpac.Presence", "one", move)
+        if store is not None or secret is not None or subject or executor is not None:
+            move = "A session about anybody's presence has no world to keep, give or run."
+            raise refuse("no store, secret, subject or executor for rpac.Presence", "one", move)
         return Hearing(source, budget, ledger, ask_adding)
 
     def __init__(
@@ -77,9 +80,10 @@ class Session(Conversation):
         method: str = "auto-pac",
         secret: Any = None,
         subject: str = "",
+        executor: Any = None,
     ) -> None:
         self._name = method
-        super().__init__(source, budget, ledger, store, secret, subject)
+        super().__init__(source, budget, ledger, store, secret, subject, executor)
 
     @property
     def _method(self) -> str:

@@ -26,6 +26,7 @@ from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.span import Span
 
 _BLOCK = 50
 _ROUNDS = 6
@@ -118,7 +119,7 @@ class Match:
                 type(self.utility).__name__,
                 "Use SquaredError, Weighted or Smooth.",
             )
-        inner = frame.axes.T @ self.utility.weight(np.eye(len(frame.axes))) @ frame.axes
+        inner = self.utility.within(Span.given(frame.axes)).weight(np.eye(frame.axes.shape[1]))
         weight = frame.matrix(inner)
         return np.asarray(weight / np.trace(weight))
 

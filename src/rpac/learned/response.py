@@ -20,7 +20,7 @@ from rpac.learned.play import Attack
 from rpac.learned.training import best_response, held_out
 from rpac.noise.base import Noise, integer_table, look_up, study_uniforms
 from rpac.noise.gaussian import GaussianNoise
-from rpac.noise.grid import GridNoise
+from rpac.noise.grid import GridNoise, narrowed
 from rpac.worlds.outputs import Outputs
 
 _LEARNING, _JUDGING = 40_000, 40_000
@@ -84,6 +84,7 @@ class Follower:
 
 def fresh_response(outputs: Outputs, noise: Noise, decoder: str, seed: int) -> Attack:
     """Return the best response of an untrained decoder to this noise."""
+    outputs, noise = narrowed(outputs, noise)
     normal = isinstance(noise, GaussianNoise) or (isinstance(noise, GridNoise) and noise.gaussian)
     family = family_of("gaussian" if normal else "mixture", 9)
     axes = noise.basis if isinstance(noise, GridNoise) and not normal else principal(outputs)[0]

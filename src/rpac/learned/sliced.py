@@ -17,13 +17,13 @@ import numpy as np
 
 from rpac._base.checks import count, refuse
 from rpac._base.entropy import entropy
-from rpac.calibrators.base import Calibrator
 from rpac.calibrators.budget_search import meet, meet_gaussian
-from rpac.calibrators.closed_form import principal
+from rpac.calibrators.closed_form import Directional, principal
 from rpac.certificate.exact import lattice_leakage
 from rpac.learned.frame import frame_of
 from rpac.learned.libraries import require_neural
 from rpac.noise.gaussian import GaussianNoise
+from rpac.noise.grid import narrowed
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.outputs import Outputs
 
@@ -68,6 +68,7 @@ def sliced_privacy(
             "finite worlds under GaussianNoise", f"{outputs!r} under {noise!r}", "Use rpac.certify."
         )
     n = count(slices, "slices", least=2)
+    outputs, noise = narrowed(outputs, noise)
     phi = np.random.default_rng([seed, 23]).standard_normal((n, outputs.dim))
     along = (outputs.values - outputs.center) @ phi.T
     widths = np.sqrt(np.square(phi @ noise.basis) @ noise.variances)
@@ -84,7 +85,7 @@ def sliced_privacy(
 
 @final
 @dataclass(frozen=True)
-class SlicedStackelberg(Calibrator):
+class SlicedStackelberg(Directional):
     """Sliced SR-PAC: Gaussian noise, diagonal in the principal directions, learned on slices.
 
     Args:

@@ -7,7 +7,7 @@ learned, its size is set by what a certificate will say, and the follower's figu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 from rpac._base.checks import count, in_range, refuse
@@ -23,6 +23,7 @@ from rpac.learned.play import Attack, Play
 from rpac.learned.settings import FAMILIES, FamilyName, Training
 from rpac.noise.base import Noise
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.span import Span
 
 if TYPE_CHECKING:
     from rpac.learned.families import Family
@@ -63,6 +64,12 @@ class Stackelberg(Calibrator):
             raise refuse(f"a family among {FAMILIES}", repr(self.family), "Choose one.")
         count(self.components, "components", least=2)
         in_range(self.start, "start", 0.0, 100.0)
+
+    def within(self, span: Span) -> Calibrator | None:
+        """Return itself with the cost in these coordinates; None for axes or functions of d."""
+        if not isinstance(self.basis, str) or isinstance(self.utility, Smooth):
+            return None
+        return replace(self, utility=self.utility.within(span))
 
     def propose(self, outputs: Outputs, nats: float) -> Noise:
         """Return the noise that training arrives at."""

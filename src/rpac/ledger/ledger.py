@@ -216,7 +216,7 @@ class Ledger(Judgements):
         if known := self.find(key, request):
             return Charged(known, None)
         entry, ours = self._chain.record("spend", change, key, mark)
-        return Charged(self._receipt(entry), state if ours else None)
+        return Charged(self.receipt(entry), state if ours else None)
 
     def check(self, charge: Any, line: Line = Line()) -> None:  # noqa: B008
         """Raise what `spend` would raise for this charge now; nothing is written."""
@@ -238,7 +238,7 @@ class Ledger(Judgements):
             return None
         mark = None if request is None else self.fingerprint(request)
         entry = self._chain.find(plain_text(key, "key"), mark)
-        return None if entry is None else self._receipt(entry)
+        return None if entry is None else self.receipt(entry)
 
     def cap(self, nats: Any, *, dataset: str | None = None, analyst: str | None = None) -> None:
         """Set a cap, on the record: of the ledger, of one dataset or of one analyst."""
@@ -342,6 +342,7 @@ class Ledger(Judgements):
             charged.append(Account(old.kind, old.name, old.cap, old.spent + nano, note))
         return charged
 
-    def _receipt(self, entry: Json) -> Receipt:
+    def receipt(self, entry: Json) -> Receipt:
+        """Return the receipt of a charge, given its entry."""
         names = ("seq", "nano", "hash", "key", "dataset", "version", "analyst", "answer")
         return Receipt(self.id, *(entry[name] for name in names))

@@ -116,6 +116,11 @@ class Noise(Law):
     def cov(self) -> Floats:
         """Covariance of B, (d, d)."""
 
+    @property
+    def variances_of_numbers(self) -> Floats:
+        """Variance of each coordinate of B, (d,)."""
+        return np.diag(self.cov).copy()
+
     @abstractmethod
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study; a release never calls this."""

@@ -13,10 +13,18 @@ from rpac._base.frozen import Frozen
 from rpac._base.hashing import digest
 from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.base import Law, Noise, Releasable, study_uniforms, system_uniforms
-from rpac.noise.gaussian import GaussianNoise, refuse_bare
+from rpac.noise.gaussian import (
+    GaussianNoise,
+    axis_sums,
+    covariance,
+    in_numbers,
+    refuse_bare,
+    seen_from,
+)
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise, TableLaw, gaussian_law
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.span import Span
 
 STEPS_PER_SIGMA = 1024
 """Fineness of the grid for real outputs: rounding moves a world by at most sigma / 2048."""
@@ -71,6 +79,8 @@ class GridNoise(Noise, Releasable):
         axes: r tables, one for each column.
 
     Attributes:
+        span: The span of some worlds that the noise lies in, or None. Basis and centre are then in
+            its coordinates, and so are outputs before they become integers.
         steps: (r,) grid spacing of each axis.
         laws: The tables of all axes; worked out once for noises that have them in common.
     """
@@ -88,7 +98,20 @@ class GridNoise(Noise, Releasable):
         noise._hold(basis, center, steps, _laws((gaussian_law(scale),) * len(steps)))
         return noise
 
-    def _hold(self, basis: Floats, center: Floats, steps: Any, laws: Laws) -> None:
+    def lifted(self, span: Span | None) -> GridNoise:
+        """Return the same noise on outputs of which these coordinates are those of their span."""
+        noise = object.__new__(GridNoise)
+        noise._hold(self.basis, self.center, self.steps, self.laws, span)
+        return noise
+
+    @property
+    def within(self) -> GridNoise:
+        """The same noise on the coordinates of its span; itself, without one."""
+        return self if self.span is None else self.lifted(None)
+
+    def _hold(
+        self, basis: Floats, center: Floats, steps: Any, laws: Laws, span: Span | None = None
+    ) -> None:
         d, r = center.size, len(laws.each)
         if basis.shape != (d, r) or center.ndim != 1:
             raise refuse(
@@ -102,7 +125,7 @@ class GridNoise(Noise, Releasable):
         whole = array(whole, "basis, center and steps", 1)  # one array; the others are its parts
         whole.setflags(write=False)
         self.basis, self.center = whole[: d * r].reshape(d, r), whole[d * r : -r]
-        self.steps, self.laws, self._whole = whole[-r:], laws, whole
+        self.steps, self.laws, self._whole, self.span = whole[-r:], laws, whole, span
         self._power = float(np.square(self.steps) @ laws.powers)
         self.freeze()
 
@@ -115,7 +138,7 @@ class GridNoise(Noise, Releasable):
     @property
     def dim(self) -> int:
         """Number of output coordinates, d."""
-        return int(self.basis.shape[0])
+        return int(self.basis.shape[0]) if self.span is None else self.span.dim
 
     @property
     def rank(self) -> int:
@@ -129,8 +152,17 @@ class GridNoise(Noise, Releasable):
 
     @property
     def cov(self) -> Floats:
-        """Covariance, (d, d)."""
-        return np.asarray((self.basis * self.axis_variances) @ self.basis.T)
+        """Covariance, (d, d).
+
+        Raises:
+            TooLarge: If that many numbers do not fit into memory.
+        """
+        return covariance(self.basis, self.axis_variances, self.span)
+
+    @property
+    def variances_of_numbers(self) -> Floats:
+        """Variance of each coordinate, (d,)."""
+        return axis_sums(self.basis, self.axis_variances, self.span)
 
     @property
     def axis_variances(self) -> Floats:
@@ -140,7 +172,7 @@ class GridNoise(Noise, Releasable):
     @property
     def mean(self) -> Floats:
         """E B, (d,)."""
-        return np.asarray(self.basis @ (self.steps * self.laws.means))
+        return in_numbers(self.basis @ (self.steps * self.laws.means), self.span)
 
     @property
     def power(self) -> float:
@@ -149,7 +181,7 @@ class GridNoise(Noise, Releasable):
 
     def power_in(self, scale: Floats) -> float:
         """Return E ||scale * B||^2 for (d,) factors: the power in other units."""
-        each = np.square(self.basis) @ self.axis_variances + np.square(self.mean)
+        each = self.variances_of_numbers + np.square(self.mean)
         return float(np.square(scale) @ each)
 
     @property
@@ -159,7 +191,8 @@ class GridNoise(Noise, Releasable):
 
     def encode(self, values: Floats) -> Ints:
         """Return the (n, r) integers of (n, d) values; what lies outside the basis is cut off."""
-        return self.quantise((values - self.center) @ self.basis)
+        found = values if self.span is None else self.span.along(values)
+        return self.quantise((found - self.center) @ self.basis)
 
     def encode_rows(self, values: Floats) -> Ints:
         """Return the same integers by sums whose order no other row can change.
@@ -186,7 +219,8 @@ class GridNoise(Noise, Releasable):
 
     def decode(self, codes: Ints) -> Floats:
         """Return the (n, d) values of (n, r) integers, or one of one: public post-processing."""
-        return np.asarray(self.center + (codes * self.steps) @ self.basis.T)
+        found = self.center + (codes * self.steps) @ self.basis.T
+        return np.asarray(found if self.span is None else self.span.back(found))
 
     def noisy(self, codes: Ints) -> Ints:
         """Return one output's (r,) integers plus one draw of noise from the operating system.
@@ -211,7 +245,7 @@ class GridNoise(Noise, Releasable):
 
     def error(self) -> dict[str, Floats]:
         """Return the deviations of the released numbers' noise, and its mean if it is not 0."""
-        found = {"noise": np.sqrt(np.square(self.basis) @ self.axis_variances)}
+        found = {"noise": np.sqrt(self.variances_of_numbers)}
         return found if self.gaussian else found | {"bias": self.mean}  # Gaussians are even
 
     def at(self, uniforms: Table) -> Ints:
@@ -221,7 +255,7 @@ class GridNoise(Noise, Releasable):
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study."""
         codes = self.at(study_uniforms(rng, n, len(self.steps)))
-        return np.asarray((codes * self.steps) @ self.basis.T)
+        return in_numbers((codes * self.steps) @ self.basis.T, self.span)
 
     def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
         """Return (n, d) outputs as they might be released, for study: on the grid, with noise."""
@@ -231,14 +265,17 @@ class GridNoise(Noise, Releasable):
 
     def log_density(self, points: Floats) -> Floats:
         """Return the log mass at (n, d) points of the noise grid; -inf off it."""
-        along = np.asarray(points, np.float64) @ self.basis
+        found = np.asarray(points, np.float64)
+        along = (found if self.span is None else self.span.directions(found)) @ self.basis
         each = [axis.log_density(along[:, [i]]) for i, axis in enumerate(self.axes)]
         return np.asarray(np.sum(each, axis=0))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of basis, center, steps and tables."""
+        """SHA-256 of basis, center, steps and tables; and of the span, where it has one."""
         key = sha256(f"{self.basis.shape} {self.laws.digest} ".encode() + self._whole.tobytes())
+        if self.span is not None:
+            key.update(self.span.digest.encode())
         return key.hexdigest()
 
     def describe(self) -> Json:
@@ -294,14 +331,34 @@ def _tabulated(outputs: Outputs, noise: Noise) -> GridNoise:
             "GaussianNoise, LatticeNoise or GridNoise", repr(noise), "Only tables are released."
         )
     if not noise.drop:
-        refuse_bare(outputs.planning.values - outputs.center, noise.basis)
+        refuse_bare(seen_from(outputs.planning.values, outputs.center, noise.span), noise.basis)
     sigmas = np.sqrt(noise.variances)
-    if outputs.kind == "count" and np.array_equal(noise.basis, np.eye(noise.dim)):
+    if outputs.kind == "count" and _aligned(noise):
         steps = 2.0 ** np.floor(np.log2(np.maximum(sigmas / STEPS_PER_SIGMA, 1.0)))
         axes = tuple(LatticeNoise.gaussian(t, s / t) for s, t in zip(sigmas, steps, strict=True))
         return GridNoise(noise.basis, np.zeros(noise.dim), axes)
     fine = STEPS_PER_SIGMA if outputs.exact else OPEN_STEPS
-    return GridNoise.gaussians(noise.basis, outputs.center, sigmas / fine, fine)
+    if noise.span is None:
+        return GridNoise.gaussians(noise.basis, outputs.center, sigmas / fine, fine)
+    center = noise.span.along(outputs.center[None])[0]
+    return GridNoise.gaussians(noise.basis, center, sigmas / fine, fine).lifted(noise.span)
+
+
+def _aligned(noise: GaussianNoise) -> bool:
+    """Whether the axes of a noise are the numbers themselves, in their order."""
+    d, r = noise.basis.shape
+    if noise.span is not None or d != r or np.count_nonzero(noise.basis) != d:
+        return False
+    return bool((np.diag(noise.basis) == 1.0).all())
+
+
+def narrowed(outputs: Outputs, noise: Any) -> tuple[Outputs, Any]:
+    """Return worlds and law in the coordinates of the span that the law lies in, if it has one.
+
+    What is released is a point of that span, so that nothing of it is lost, to an attack either.
+    """
+    span = getattr(noise, "span", None)
+    return (outputs, noise) if span is None else (outputs.along(span), noise.within)
 
 
 def agreed_law(outputs: Outputs) -> Releasable:

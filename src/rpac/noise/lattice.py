@@ -17,6 +17,11 @@ from rpac._base.hashing import digest
 from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
 
+_GUIDE = 18
+"""Leading bits of a uniform that mostly settle what it selects."""
+_MANY = 1 << 16
+"""Uniforms from which a guide by leading bits is worth making."""
+
 
 @final
 class TableLaw(Frozen):
@@ -48,7 +53,20 @@ class TableLaw(Frozen):
 
     def at(self, uniforms: Table) -> Ints:
         """Return the integer k that each uniform integer in [0, 2**63) selects."""
-        return np.asarray(self.offsets[self.cumulative.searchsorted(uniforms, side="right")])
+        if uniforms.size < _MANY:
+            return np.asarray(self.offsets[self.cumulative.searchsorted(uniforms, side="right")])
+        places = self._guide[(uniforms >> np.uint64(63 - _GUIDE)).astype(np.int64)]
+        split = places < 0
+        places[split] = self.cumulative.searchsorted(uniforms[split], side="right")
+        return np.asarray(self.offsets[places])
+
+    @cached_property
+    def _guide(self) -> Ints:
+        """(2**18,) the place that all uniforms with these leading bits select; -1 if several."""
+        edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(63 - _GUIDE)
+        last = edges + np.uint64((1 << (63 - _GUIDE)) - 1)
+        low, high = (self.cumulative.searchsorted(at, side="right") for at in (edges, last))
+        return np.where(low == high, low, -1)
 
     @cached_property
     def digest(self) -> str:

@@ -23,9 +23,10 @@ from rpac.person.parts import Ask
 from rpac.person.source import ANSWER, Asked, Presence
 from rpac.worlds import tables
 from rpac.worlds.apart import packed_function
+from rpac.worlds.chunks import takes_rng
 from rpac.worlds.flatten import Form, common_form, flatten
 from rpac.worlds.guard import Guarded
-from rpac.worlds.run import announced_form, takes_rng
+from rpac.worlds.run import announced_form
 
 BLOCKS = 400
 """Number of blocks where none is given."""

@@ -56,18 +56,23 @@ class Fitted:
                 "Give points for predictions, and for nothing else.",
             )
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All columns that it looks at: worlds are made of these alone."""
+        return tuple(dict.fromkeys([*self.features, *([self.target] if self.target else [])]))
+
     def announce(self, source: Source) -> Form | None:
         """Refuse a source that lacks a column; tell the form where no answer may tell it."""
         if isinstance(source, Presence):
             return self._declared(source)
         if isinstance(source, Subsets) and source.frame is not None:
-            for name in (*self.features, *([self.target] if self.target else [])):
+            for name in self.reads:
                 frames.numbers(source.frame, name)
         return None
 
     def _declared(self, source: Presence) -> Form | None:
         """Return the form, if it follows from what was passed: coefficients of one target."""
-        for name in (*self.features, *([self.target] if self.target else [])):
+        for name in self.reads:
             if source.entries is not None:
                 source.entries.check(name)
         if self.what == "centres" or source.example is not None:

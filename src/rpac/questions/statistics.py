@@ -13,13 +13,13 @@ from rpac._base.checks import array, in_range, number, refuse
 from rpac._base.types import Floats
 from rpac.errors import RpacError
 from rpac.person.source import Asked, Presence
-from rpac.questions import contributed
+from rpac.questions import contributed, linear
 from rpac.questions.contributed import Adds, Cells
+from rpac.questions.linear import Columns, Sums
 from rpac.worlds import tables as frames
 from rpac.worlds.flatten import Form, flatten
 from rpac.worlds.source import Source, Subsets
 
-Columns = dict[str, Floats]
 OTHER = "other"
 
 
@@ -41,6 +41,7 @@ class Statistic:
         group: A further column that is read as it is, for `group_by`.
         adds: How it is made of sums over people, for `rpac.Presence`; None where it is not.
         cells: The public groups that it answers for; None for all rows.
+        sums: How it is made of sums over rows; None where it is not.
     """
 
     name: str
@@ -52,6 +53,21 @@ class Statistic:
     group: str | None = None
     adds: Adds | None = None
     cells: Cells | None = None
+    sums: Sums | None = None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All columns that it looks at: worlds are made of these alone."""
+        return tuple(dict.fromkeys([*self.columns, *([] if self.group is None else [self.group])]))
+
+    def on_half_samples(self, source: Subsets) -> Any:
+        """Return the (m, d) answers on all half-samples by a matrix product; None: one by one."""
+        if self.sums is None or source.frame is None:
+            return None
+        read, groups = {name: frames.numbers(source.frame, name) for name in self.columns}, None
+        if self.group is not None:
+            groups = _places(_texts(source.frame, self.group), self.labels[:-1])
+        return linear.answers(self.sums, source, read, groups, len(self.labels))
 
     def asked(self, source: Presence) -> Asked | None:
         """Return the statistic as contributions of single people; None if it is none."""
@@ -115,7 +131,8 @@ def mean(column: str, empty: float = 0.0) -> Statistic:
         values = _present(read[column])
         return float(values.mean()) if values.size else fill
 
-    return Statistic(f"mean({column})", (column,), compute, adds=contributed.mean(column))
+    adds, sums = contributed.mean(column), linear.mean(column, fill)
+    return Statistic(f"mean({column})", (column,), compute, adds=adds, sums=sums)
 
 
 def sum(column: str) -> Statistic:
@@ -126,6 +143,7 @@ def sum(column: str) -> Statistic:
         lambda read, rows: float(_present(read[column]).sum()),
         extensive=True,
         adds=contributed.total(column),
+        sums=linear.total(column),
     )
 
 
@@ -138,6 +156,7 @@ def count(column: str | None = None) -> Statistic:
         whole=True,
         extensive=True,
         adds=contributed.size(column),
+        sums=linear.size(column),
     )
 
 
@@ -185,6 +204,12 @@ def histogram(column: str, edges: Sequence[float]) -> Statistic:
     )
 
 
+def _places(entries: Sequence[str], names: Sequence[Any]) -> Any:
+    """Return the place of every entry among the names, and that after the last for others."""
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place.get(entry, len(names)) for entry in entries], dtype=np.int64)
+
+
 def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = None) -> Statistic:
     """Return a single-number statistic for every key; rows with other keys are "other".
 
@@ -206,8 +231,7 @@ def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = Non
         raise refuse("a statistic of one number", statistic.name, "Group a mean, sum or count.")
 
     def compute(read: Columns, entries: list[str]) -> Any:
-        place = {name: i for i, name in enumerate(names)}
-        groups = np.array([place.get(entry, len(names)) for entry in entries], dtype=np.int64)
+        groups = _places(entries, names)
         answers = []
         for i in range(len(names) + 1):
             inside = groups == i
@@ -225,6 +249,7 @@ def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = Non
         group=column,
         adds=statistic.adds,
         cells=contributed.by_key(column, keys),
+        sums=statistic.sums,
     )
 
 

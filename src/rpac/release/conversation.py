@@ -35,12 +35,13 @@ from rpac._base.hashing import digest, fingerprint
 from rpac._base.sealed import SealedValue
 from rpac._base.types import Floats, Ints, Json
 from rpac.answers.release import Release, answered, shown, stored
+from rpac.answers.told import question_of, told
 from rpac.budget import as_budget
 from rpac.certificate.attempts import Attempts, Memory
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.evidence import proved_leakage
 from rpac.certificate.issue import described, facts, marked
-from rpac.errors import BudgetExceeded, InputError, LedgerError, Withheld
+from rpac.errors import BudgetExceeded, InputError, LedgerError, TooLarge, Withheld
 from rpac.ledger.anchor import Position
 from rpac.ledger.entries import NANO, Line, Receipt, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
@@ -52,6 +53,7 @@ from rpac.release.release import again, given_line
 from rpac.release.sealed_store import SealedStore
 from rpac.release.state import packed, state_hash, unpacked, updated
 from rpac.worlds.batch import stacked
+from rpac.worlds.executor import Executor
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import evaluate
 from rpac.worlds.source import Draws, Source, Worlds
@@ -76,6 +78,7 @@ class Conversation(ABC):
         store: str | Path | None,
         secret: Any,
         subject: str = "",
+        executor: Any = None,
     ) -> None:
         if not isinstance(source, Source) or isinstance(source, Draws):
             raise refuse("Worlds or Subsets", type(source).__name__, "Its worlds must be finite.")
@@ -96,6 +99,7 @@ class Conversation(ABC):
         self._marks: Attempts = ledger or Memory()
         self._lock, self._pid = threading.RLock(), os.getpid()
         self._subject = plain_text(subject, "subject")
+        self._executor = None if executor is None else Executor.of(executor)
         if self._store is not None and self._store.exists():
             self._resume(self._store, secret)
         else:
@@ -154,11 +158,12 @@ class Conversation(ABC):
         if known is None:
             self._afford(nats)
         book = partial(self._withhold, None if known else key, request)
-        with withheld(book, static=(InputError,)):
+        asked = question_of(question)  # before it runs, and could tell
+        with withheld(book, static=(InputError, TooLarge)):
             outputs = self._outputs(question)
         with self._lock:
             self._ready()
-            return self._turn(outputs, nats, known, (key, request, book))
+            return self._turn(outputs, nats, known, (key, request, book, asked))
 
     def _ready(self) -> None:
         if self._world.open() < 0 or self._pid != os.getpid():
@@ -183,10 +188,10 @@ class Conversation(ABC):
         outputs: Outputs,
         nats: float,
         known: Receipt | None,
-        call: tuple[str | None, str, Callable[[], object]],
+        call: tuple[str | None, str, Callable[[], object], Json],
     ) -> Release:
         """Answer one question: a retry as before; else certify, charge, draw, store, reveal."""
-        key, request, book = call
+        key, request, book, asked = call
         if known is None:
             self._afford(nats)
         with withheld(book):
@@ -199,7 +204,11 @@ class Conversation(ABC):
             bare = bool(outputs.constant.all())
             released = noisy_codes(codes[self._world.open()], law, allow_exact=bare)
             posterior = updated(self._log_posterior, law.log_likelihood(codes, released))
-            keep = answered(law, released) if self._ledger is None else stored(law, released, made)
+            if self._ledger is None:
+                keep = answered(law, released)
+            else:
+                keep = stored(law, released, made)
+                keep |= told(shown(outputs, keep, made=made), asked, outputs.dim)
             return keep, packed(posterior, self._charges + 1, self._questions + 1)
 
         kept, receipt = self._charge(made.bound, key, request, draw)
@@ -360,7 +369,7 @@ class Conversation(ABC):
             return question
         if isinstance(question, list | tuple):
             return stacked([self._outputs(one) for one in question])
-        return evaluate(self._source, question, self._worlds, n_jobs=1, seed=0)
+        return evaluate(self._source, question, self._worlds, executor=self._executor)
 
     def _floored(self) -> Floats:
         weights = (1 - FLOOR) * np.exp(self._log_posterior) + FLOOR * self._prior

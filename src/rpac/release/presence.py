@@ -7,7 +7,7 @@ refused is refused before a row is read, and nothing is refused after that; what
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -21,6 +21,7 @@ from rpac._base.types import Json
 from rpac.advantage import distance_to_nats, distance_to_success
 from rpac.answers.presence import shown
 from rpac.answers.release import Release, unusual
+from rpac.answers.told import question_of, told
 from rpac.budget import SuccessRate, as_distance
 from rpac.certificate.certificate import (
     FUNCTION_NOT_COVERED,
@@ -73,6 +74,7 @@ class Inquiry:
     ledger: Ledger | None = None
     key: str | None = None
     line: Line = Line(promise="person")
+    asked: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         as_distance(self.budget)
@@ -114,6 +116,7 @@ def released(inquiry: Inquiry, ask: Ask) -> Release:
     """
     asked = ask(inquiry.mechanism, inquiry.source)
     ledger, nats = inquiry.ledger, distance_to_nats(inquiry.distance)
+    worded = inquiry.asked or question_of(inquiry.mechanism)  # before it runs, and could tell
     terms = "" if ledger is None else inquiry.terms(asked, ledger)
     known = None if ledger is None else ledger.find(inquiry.key, terms)
     if known is not None:
@@ -133,18 +136,22 @@ def released(inquiry: Inquiry, ask: Ask) -> Release:
         given = asked.given
         drawn = draw(asked.question, rows, shares) if given is None else given(inquiry.distance)
         kept = _stored(asked, drawn, _certificate(inquiry, asked, drawn))
-    sealed = Studied(asked.question, rows, shares, drawn) if given is None else None
-    if ledger is None:
-        return shown(asked, kept, sealed=sealed)
+        sealed = Studied(asked.question, rows, shares, drawn) if given is None else None
+        first = shown(asked, kept, sealed=sealed)
+        if ledger is None:
+            return first
+        kept |= told(first, worded, asked.question.groups * len(asked.question.terms))
     receipt, state = charged(kept)
-    return _revealed(asked, receipt.answer, receipt, None if state is None else sealed)
+    if state is not None:
+        return replace(first, receipt=receipt)
+    return _revealed(asked, receipt.answer, receipt)
 
 
-def _revealed(asked: Asked, kept: Json, receipt: Receipt, sealed: Any = None) -> Release:
+def _revealed(asked: Asked, kept: Json, receipt: Receipt) -> Release:
     """Return what is on record: the answer, or that it was withheld."""
     if was_withheld(kept):
         raise Withheld
-    return shown(asked, kept, receipt, sealed=sealed)
+    return shown(asked, kept, receipt)
 
 
 def _certificate(inquiry: Inquiry, asked: Asked, drawn: Drawn) -> Certificate:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 import secrets
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -25,11 +26,12 @@ from rpac._base.hashing import digest, fingerprint
 from rpac._base.sealed import SealedValue
 from rpac._base.types import Ints, Json
 from rpac.answers.release import Release, shown, stored
+from rpac.answers.told import question_of, told
 from rpac.budget import ResidualEntropy, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.issue import issue
-from rpac.errors import BudgetExceeded, InputError, Withheld
+from rpac.errors import BudgetExceeded, InputError, TooLarge, Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
@@ -61,6 +63,10 @@ class Request:
     seed: int | None = None
     allow_exact: bool = False
     subject: str = ""
+    store: Any = None
+    asked: Mapping[str, Any] | None = None
+    executor: Any = None
+    checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
         as_budget(self.budget)
@@ -85,7 +91,10 @@ class Request:
     def outputs(self) -> Outputs:
         """Return the mechanism's outputs on every world."""
         seed = self._study_seed() if self.seed is None else self.seed
-        found = simulate(self.source, self.mechanism, n_jobs=self.n_jobs, seed=seed)
+        found = simulate(
+            self.source, self.mechanism, self.n_jobs, seed, store=self.store,
+            executor=self.executor, checkpoint=self.checkpoint,
+        )  # fmt: skip
         if self.secret is None:
             return found
         return found.stating(f"{found.statement} (given by its owner, who declares the prior)")
@@ -154,12 +163,14 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
-        and nothing is revealed before its charge is on record.
+        and nothing is revealed before its charge is on record, in one transaction with the answer
+        and all that its record tells of it: whoever dies after it can have both back.
 
     Raises:
         Withheld: For whatever depends on data.
     """
     ledger, line, nats = request.ledger, request.line(), request.nats
+    asked = request.asked or question_of(request.mechanism)  # before it runs, and could tell
     given = None if request.secret is None else given_worlds(request.source, request.secret)
     terms = "" if ledger is None else request.terms(ledger)
     known = None if ledger is None else ledger.find(request.key, terms)
@@ -168,7 +179,7 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
     if ledger is not None and known is None:
         ledger.check(max(nats or 0.0, Withheld.NATS), line)
     book = refusal_in(ledger, None if known else request.key, terms)
-    with withheld(book, static=(InputError,)):
+    with withheld(book, static=(InputError, TooLarge)):
         outputs = request.outputs()
     with withheld(book):
         if ledger is not None and known is not None:
@@ -180,7 +191,9 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
         bare = request.allow_exact or bool(outputs.constant.all())
 
         def draw() -> tuple[Json, bytes]:
-            return stored(law, noisy_codes(codes(), law, allow_exact=bare), made), b""
+            kept = stored(law, noisy_codes(codes(), law, allow_exact=bare), made)
+            beside = {} if ledger is None else told(shown(outputs, kept), asked, outputs.dim)
+            return kept | beside, b""
 
         if ledger is None:
             return shown(outputs, draw()[0], law=law)

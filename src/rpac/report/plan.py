@@ -137,7 +137,7 @@ def _numbers(outputs: Outputs, noise: Law, full: Any) -> list[Json]:
     target = weights @ values if full is None else np.asarray(full, np.float64)
     sampling = np.sqrt(weights @ np.square(values - target))
     constant = outputs.constant
-    added = np.sqrt(np.diag(noise.cov)) * np.abs(scale)
+    added = np.sqrt(noise.variances_of_numbers) * np.abs(scale)
     return [
         {"number": name, "noise": float(a), "sampling": float(s), "fact": bool(fact)}
         for name, a, s, fact in zip(
@@ -157,8 +157,8 @@ def noise_curve(outputs: Outputs) -> list[tuple[float, float]]:
 def _share(outputs: Outputs, noise: Law) -> float:
     if outputs.kind == "label":
         return float(noise.power)
-    moves = np.square(outputs.planning.values - outputs.center)
-    spread = float((outputs.planning.weights @ moves).sum())
+    away = outputs.planning.weights @ outputs.planning.values - outputs.center
+    spread = float(outputs.spread.sum() + away @ away)
     return float(np.sqrt(noise.power / spread)) if spread > 0 else 0.0
 
 

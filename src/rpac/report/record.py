@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import math
-from decimal import Decimal
+import os
+import stat
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,13 @@ from rpac._base.checks import refuse
 from rpac._base.sealed import publish
 from rpac._base.types import Json
 from rpac.answers.release import Release, unusual
+from rpac.answers.told import answer_rows, plain
 from rpac.attack.auditing import Audit
-from rpac.certificate.certificate import FACT, Certificate
+from rpac.certificate.certificate import Certificate
 from rpac.errors import CertificateError, LedgerError, RpacError
+from rpac.ledger.entries import Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.report import wording
-from rpac.worlds import tables
 
 SCHEMA = "rpac-record/3"
 POOL = "public by declaration: error bars, noise level and what all worlds agree on are facts of it"
@@ -30,113 +30,22 @@ _RECEIPT = ("ledger", "seq", "hash", "dataset")
 """What is public of a receipt: where it is, not what was charged."""
 
 
-def plain(value: Any) -> Any:
-    """Return a released value as plain JSON: tables as lists of rows, what is missing as None."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float | Decimal | datetime.date | datetime.time):
-        return _scalar(value)
-    if isinstance(value, dict):
-        found = {str(key): plain(item) for key, item in value.items()}
-        alike = len(found) < len(value)  # 1 and "1" are two keys
-        return [[repr(k), plain(item)] for k, item in value.items()] if alike else found
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "to_dict") and np.ndim(value) == 1:
-        return {str(key): plain(item) for key, item in value.to_dict().items()}
-    if tables.is_table(value):
-        return [plain(row) for row in tables.table(value).rows(named=True)]
-    return str(value)  # a group may be named by anything: a duration, a UUID
-
-
-def _scalar(value: float | Decimal | datetime.date | datetime.time) -> float | str | None:
-    if value != value:  # NaN, and what pandas has for a date that is missing
-        return None
-    if isinstance(value, float | Decimal):
-        return float(value) if math.isfinite(value) else str(value)  # a group's name, say
-    return value.isoformat()
-
-
-def rows_of(value: Any, name: str) -> list[Json]:
-    """Return any plain answer as rows with named columns."""
-    if isinstance(value, dict):
-        return [{"": str(key), name: plain(item)} for key, item in value.items()]
-    found = plain(value)
-    if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
-        return found
-    if isinstance(found, dict):  # a series
-        return [{"": key, name: item} for key, item in found.items()]
-    if isinstance(found, list):
-        return [{"": i + 1, name: item} for i, item in enumerate(np.ravel(found).tolist())]
-    return [{name: found}]
-
-
-def answer_rows(release: Release, name: str) -> list[Json]:
-    """Return the answer row by row; each number with its two 95 % intervals, low and high.
-
-    A number on which all worlds agree is named a fact of the pool instead.
-    """
-    if release.certificate.promise != "sample":
-        return _noisy_rows(release, name)
-    pairs = [release.noise_interval, release.sampling_interval, release.facts]
-    sides = [[rows_of(side, name) for side in pair] if pair else None for pair in pairs]
-    found = []
-    for i, row in enumerate(rows_of(release.value, name)):
-        cells: Json = {}
-        for column, value in row.items():
-            ends = [
-                [side[i][column] for side in both] if both is not None else None for both in sides
-            ]
-            cells[column] = _cell(value, *ends)
-        found.append(cells)
-    return found
-
-
-def _noisy_rows(release: Release, name: str) -> list[Json]:
-    """Return the answer about presence: numbers with the interval of their noise, if they have one.
-
-    Which cells are numbers follows from the interval's ends; without one it is those that are
-    no names: every number.
-    """
-    pair = release.noise_interval
-    sides = None if pair is None else [rows_of(side, name) for side in pair]
-    found = []
-    for i, row in enumerate(rows_of(release.value, name)):
-        cells: Json = {}
-        for column, value in row.items():
-            ends = None if sides is None else [side[i][column] for side in sides]
-            bare = ends is None and isinstance(value, float)
-            moved = ends is not None and ends[0] != ends[1]
-            open_ = ends == [None, None] and value is not None  # a quantile: noise in its rank
-            noise = None if open_ else ends
-            cells[column] = {"value": value, "noise": noise} if bare or moved or open_ else value
-        found.append(cells)
-    return found
-
-
-def _cell(value: Any, noise: Any, sampling: Any, fact: Any) -> Any:
-    """Return one cell: a number with its intervals, a fact of the pool, or a name as it is."""
-    if fact is not None and fact[0] != fact[1]:
-        return {"value": value, "fact": FACT}
-    moved = any(end is not None and end[0] != end[1] for end in (noise, sampling))
-    return {"value": value, "noise": noise, "sampling": sampling} if moved else value
-
-
 def said(release: Release) -> Json:
     """Return what a release says by itself, as plain data: what was requested and paid for.
 
     Neither what was achieved (a tighter bound, success on a person) nor the charge is in it.
     """
-    receipt = release.receipt
-    public = release.certificate.published()
+    rows, value = answer_rows(release, "answer"), plain(release.value)
+    return parts(release.certificate, rows, value, release.receipt)
+
+
+def parts(made: Certificate, answer: list[Json], value: Any, receipt: Receipt | None) -> Json:
+    """Return what a record says of a release beside its question."""
+    public = made.published()
     return {
         "meaning": wording.meaning(public),
-        "answer": answer_rows(release, "answer"),
-        "value": plain(release.value),
+        "answer": answer,
+        "value": value,
         "certificate": public.to_json(),
         "receipt": receipt and {name: getattr(receipt, name) for name in _RECEIPT},
     }
@@ -222,8 +131,12 @@ def audit_summary(audit: Audit) -> Json:
 
 
 def save(body: Json, path: str | Path) -> None:
-    """Write a record to a file."""
-    Path(path).write_text(publish(body, indent=1) + "\n", encoding="utf-8")
+    """Write a record to a file; it is on the disk when this returns."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(publish(body, indent=1) + "\n")
+        file.flush()
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe has no disk
+            os.fsync(file.fileno())
 
 
 def load(path: str | Path) -> tuple[Json, Certificate]:

@@ -1,14 +1,13 @@
 """What a query adds up, row by row: one number a row and argument, and whose row it is.
 
 Whole and decimal numbers are added as they are. Floats are put on a grid first, a power of two so
-fine that a group's sum keeps all digits of a float, and added as integers: the sum of a world is the
-same in whatever order it is added, on however many machines.
+fine that a group's sum keeps all digits of a float, and added as integers: the sum of a world is
+the same in whatever order it is added, on however many machines.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from sqlglot import exp
@@ -59,8 +58,8 @@ def _bare(question: Question, tree: Node, twins: dict[int, Node]) -> None:
     analysis = question.analysis
     kept = set()
     for scope in analysis.root.traverse():
-        source = scope.sources.get(analysis.of(scope).owner)
-        if isinstance(source, exp.Table):
+        source = scope.sources.get(analysis.of(scope).owner or "")
+        if isinstance(source, exp.Table) and not scope.is_subquery:
             kept.add(id(twins[id(source)]))
     for table in tree.find_all(exp.Table):
         if table.db == "pool" and id(table) not in kept:
@@ -115,11 +114,8 @@ class AddedRows:
         return tree
 
     def _over(self, node: Node, places: dict[str, int]) -> str:
-        """Return an aggregate over the columns of rows; a sum in place of an average."""
-        if _bare_count(node):
-            return "count(*)"
-        name = "sum" if isinstance(node, exp.Avg) else node.key
-        return f"{name}(x{places[node.this.sql()]})"
+        """Return an aggregate over the columns of rows."""
+        return "count(*)" if _bare_count(node) else f"{node.key}(x{places[node.this.sql()]})"
 
     def _add(self, i: int, node: Node, j: int | None) -> None:
         """Note what an aggregate needs: its value, and how many entries it is of."""
@@ -129,9 +125,6 @@ class AddedRows:
         counted = self._part(f"c{j}", f"count(y{j})")
         value = counted
         if isinstance(node, exp.Sum | exp.Avg):
-            if is_time(self._types[j]):
-                move = "Sum or average numbers."
-                raise refuse("numbers to add up", repr(snippet(node)), move, MechanismError)
             value = self._part(f"v{j}", f"sum({self._wide(j)})")
         elif isinstance(node, exp.Min):
             value = self._part(f"l{j}", f"min(e{j})")
@@ -192,7 +185,15 @@ class AddedRows:
         return found
 
     def summed(self, groups: Groups, size: int) -> Floats:
-        """Return the (worlds, groups, parts) sums, in one pass over the rows; NaN for NULL."""
+        """Return the (worlds, groups, parts) sums, in one pass over the rows; NaN for NULL.
+
+        Raises:
+            MechanismError: If it fails, or times are averaged: a query a world serves these.
+        """
+        times = [self._arguments[j] for j in self._summed if is_time(self._types[j])]
+        if times:
+            move = "Sum or average numbers."
+            raise refuse("numbers to add up", repr(snippet(times[0])), move, MechanismError)
         if self.tables.engine is not None:
             return self._summed_elsewhere(groups, size)
         met = [f"r.{key} IS NOT DISTINCT FROM g.{key}" for key in self.keys]
@@ -276,7 +277,7 @@ class AddedRows:
 
 
 def _steps(most: Floats) -> Floats:
-    return np.ldexp(1.0, np.maximum(np.frexp(most)[1], _LEAST) - _BITS)
+    return np.asarray(np.ldexp(1.0, np.maximum(np.frexp(most)[1], _LEAST) - _BITS))
 
 
 def _small(size: int) -> str:

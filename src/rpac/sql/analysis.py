@@ -19,6 +19,7 @@ from rpac.sql.joins import (
     optional_pairs,
     place_of,
 )
+from rpac.sql.owners import direct
 from rpac.sql.roles import (
     Column,
     Facts,
@@ -30,7 +31,6 @@ from rpac.sql.roles import (
     keeps_owners,
     worst,
 )
-from rpac.sql.owners import direct
 from rpac.sql.syntax import Node, group_keys, is_grouped, joined, outward, own_nodes, source_names
 from rpac.sql.tables import Tables
 

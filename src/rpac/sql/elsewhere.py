@@ -19,7 +19,8 @@ from rpac.sql.owners import RAW
 from rpac.sql.slices import Part, by_bit, count_bytes
 from rpac.sql.syntax import Node
 
-_FAILING = (exp.Try, exp.TryCast)
+_MOST = "1e308"
+"""What is larger, or no number, is not added up."""
 
 
 class Elsewhere(ABC):
@@ -81,7 +82,16 @@ class Elsewhere(ABC):
 
         What fails all the same fails for everybody: under *sample* that is withheld and charged.
         """
-        return tree.transform(_bare)
+        for node in reversed(list(tree.find_all(exp.Try, exp.Div, exp.Mod, exp.Anonymous))):
+            if isinstance(node, exp.Try):
+                node.replace(node.this.copy())
+            elif isinstance(node, exp.Div | exp.Mod) and not isinstance(node.right, exp.Literal):
+                zero = exp.Literal.number(0)
+                node.right.replace(exp.Nullif(this=node.right.copy(), expression=zero))
+            elif node.name.lower() == "isfinite":
+                number, most = node.expressions[0].copy(), exp.Literal.number(_MOST)
+                node.replace(exp.Between(this=number, low=exp.Neg(this=most.copy()), high=most))
+        return tree
 
     def placed(self, sql: str | Node, places: Mapping[str, str]) -> str:
         """Return a query in the engine's dialect, on its own tables.
@@ -95,7 +105,7 @@ class Elsewhere(ABC):
             if table.db == RAW:
                 there = exp.to_table(places[table.name], dialect=self.dialect)
                 for part in there.find_all(exp.Identifier):
-                    part.set("quoted", True)
+                    part.args["quoted"] = True
                 alias = table.alias or table.name
                 table.replace(exp.alias_(there, alias, table=True, quoted=True))
         for i, inner in enumerate(list(tree.find_all(exp.Subquery))):
@@ -154,12 +164,3 @@ class Elsewhere(ABC):
             raise refuse("a query that runs on every world", kind, move, MechanismError) from None
         self.received += sum(len(str(entry)) + 4 for row in found for entry in row)
         return found
-
-
-def _bare(node: Node) -> Node:
-    """Return a term that may fail as one that is NULL instead, where the dialects have a way."""
-    if isinstance(node, exp.Try):
-        return node.this
-    if isinstance(node, exp.Div | exp.Mod | exp.IntDiv) and not isinstance(node.right, exp.Literal):
-        node.set("expression", exp.Nullif(this=node.right.copy(), expression=exp.Literal.number(0)))
-    return node

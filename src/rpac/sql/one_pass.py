@@ -80,7 +80,8 @@ class OnePass:
         """Refuse what is computed from sums by looking at tables again: they are elsewhere."""
         tree = self.question.tree
         nodes = [tree.selects[m.place] for m in self.question.measures]
-        found = [node for node in (*nodes, tree.args.get("having")) if node and node.find(exp.Query)]
+        nodes += [tree.args["having"]] if tree.args.get("having") else []
+        found = [node for node in nodes if node.find(exp.Query)]
         if found:
             got, move = repr(snippet(found[0])), "Ask for it in a query of its own."
             raise refuse("columns without sub-queries, elsewhere", got, move)

@@ -1,8 +1,8 @@
 """Whose row it is, in SQL: every private table as a relation with its unit's id beside each row.
 
-A row of the unit's own table, and of a table that links to the unit's column, has the id in a column
-of its own. Any other row is its parent's: the owner of the key that it links to. Tables stand in the
-schema `raw`, as they are; `owned` reads them there, and nothing is copied.
+A row of the unit's own table, and of a table that links to the unit's column, has the id in a
+column of its own. Any other row is its parent's: the owner of the key that it links to. Tables
+stand in the schema `raw`, as they are; `owned` reads them there, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def owned(unit: tuple[str, str], private: Mapping[str, Link], name: str) -> Node
 
 
 def owners(unit: tuple[str, str], private: Mapping[str, Link], parent: str, key: str) -> Node:
-    """Return a SELECT of the owners of every key of a private table: k and the id, each pair once."""
+    """Return a SELECT of the owners of every key of a private table: k and the id, once each."""
     rows = owned(unit, private, parent).subquery("p")
     return (
         select(exp.alias_(exp.column(key, "p", quoted=True), "k"),

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
 from rpac._base.checks import refuse
-from rpac._base.types import Floats, Ints, Table
+from rpac._base.types import Ints
 from rpac.errors import TooLarge
+from rpac.sql.elsewhere import Elsewhere
 from rpac.sql.engine import quoted
 from rpac.sql.slices import Part, by_bit, by_byte, count_bytes, count_words, unfolded
 from rpac.worlds.keyed import blocks, salt
 from rpac.worlds.members import Members
 
-if TYPE_CHECKING:
-    from rpac.sql.tables import Tables
-
-FETCHED = 1 << 20
+FETCHED = 1 << 19
 """Bytes of membership that a database elsewhere is asked for: all that success rates need."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Home:
+    """Where the units of a database are named.
+
+    Attributes:
+        connection: The embedded DuckDB.
+        engine: The database elsewhere that has the tables; None: that DuckDB.
+        unit: Table and column of the units' ids.
+        places: Names of the tables elsewhere.
+    """
+
+    connection: Any
+    engine: Elsewhere | None
+    unit: tuple[str, str]
+    places: Mapping[str, str]
+
+    @property
+    def ids(self) -> str:
+        """SQL for the units' ids k."""
+        table, column = map(quoted, self.unit)
+        return f"SELECT DISTINCT {column} AS k FROM raw.{table}"
 
 
 @final
@@ -28,40 +51,38 @@ class People:
     """The units of a database, and their worlds by keyed bits (`rpac.worlds.keyed`).
 
     Attributes:
-        tables: Whose units they are.
+        home: Where they are.
         worlds: Number of worlds.
         seed: Public key of the hashes.
         units: Number of units: a fact of the pool.
         sizes: (worlds,) units in each world.
     """
 
-    tables: Tables
+    home: Home
     worlds: int
     seed: int
     units: int
     sizes: Ints
 
     @classmethod
-    def of(cls, tables: Tables, worlds: int, seed: int) -> People:
-        """Count the units of a database and of its worlds."""
+    def of(cls, home: Home, worlds: int, seed: int) -> People:
+        """Count the units of a database and of its worlds; here, write their membership down."""
         pairs, counted = worlds // 2, [Part("n", "count(*)")]
-        table, column = tables.unit
-        every = f"SELECT DISTINCT {quoted(column)} AS k FROM raw.{quoted(table)}"
-        if tables.engine is None:
-            made = _with_words(every, pairs, seed)
-            tables.connection.execute(f"CREATE TABLE pool.__units AS {made}")
+        if home.engine is None:
+            made = _with_words(home.ids, pairs, seed)
+            home.connection.execute(f"CREATE TABLE pool.__units AS {made}")
             cells = by_byte("pool.__units", [], counted, pairs)
-            rows = tables.connection.execute(by_bit(cells, [], counted, "DOUBLE")).fetchall()
+            rows = home.connection.execute(by_bit(cells, [], counted, "DOUBLE")).fetchall()
         else:
-            rows = tables.engine.sums(every, [], counted, (pairs, _salts(pairs, seed)), tables.places)
-        table_of = np.array(rows, np.float64)
-        places, numbers = table_of[:, 0], table_of[:, 1:]
-        found = unfolded(np.zeros(len(rows)), places, numbers, (worlds, 1, 1))[:, 0, 0]
+            who = pairs, _salts(pairs, seed)
+            rows = home.engine.sums(home.ids, [], counted, who, home.places)
+        table = np.array(rows, np.float64).reshape(-1, 17)
+        found = unfolded(np.zeros(len(table)), table[:, 0], table[:, 1:], (worlds, 1, 1))[:, 0, 0]
         sizes = np.nan_to_num(found).astype(np.int64)
         n = int(sizes[0] + sizes[pairs])
         if n < 2:
             raise refuse("at least 2 units", n, "One unit has no half-samples.")
-        return cls(tables, worlds, seed, n, sizes)
+        return cls(home, worlds, seed, n, sizes)
 
     @property
     def pairs(self) -> int:
@@ -85,38 +106,33 @@ class People:
 
     def members(self) -> Members:
         """Return who is in which world; the bits are fetched when they are looked at."""
-        key = f"keyed bits, seed {self.seed}"
-        return Members.later(self._bits, self.units, self.worlds, key)
+        key, size = f"keyed bits, seed {self.seed}", self.units * count_bytes(self.pairs)
+        here = self.home.engine is None or size <= FETCHED
+        return Members.later(self._bits, self.units, self.worlds, key, at_hand=here)
 
-    def _bits(self) -> Table:
+    def _bits(self) -> Any:
         size = count_bytes(self.pairs)
-        if self.tables.engine is not None:
+        if self.home.engine is not None:
             return self._bits_elsewhere(size)
         rows = f"SELECT {', '.join(self.words)} FROM pool.__units ORDER BY k"
-        found = self.tables.connection.execute(rows).fetchnumpy()
+        found = self.home.connection.execute(rows).fetchnumpy()
         table = np.stack([np.asarray(found[name]) for name in self.words], axis=1)
         return table.astype(">u8").view(np.uint8)[:, :size]
 
-    def _bits_elsewhere(self, size: int) -> Table:
+    def _bits_elsewhere(self, size: int) -> Any:
         """Fetch the bytes of everybody, without a name and in an order of their own."""
-        engine = self.tables.engine
+        engine = self.home.engine
         assert engine is not None
         if self.units * size > FETCHED:
             raise refuse(
-                f"at most {FETCHED // size} units for success on a person, elsewhere",
+                f"at most {FETCHED // size} units elsewhere, to look at each of them",
                 self.units,
-                "Give the budget in nats, or use db.presence.",
+                "Audit a smaller pool, or use db.presence.",
                 TooLarge,
             )
-        table, column = self.tables.unit
-        every = f"SELECT DISTINCT {quoted(column)} AS k FROM raw.{quoted(table)}"
-        found = engine.hashes(every, self.salts, self.tables.places)
+        found = engine.hashes(self.home.ids, self.salts, self.home.places)
         rows = sorted(bytes.fromhex("".join(row))[:size] for row in found)
         return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
-
-    def scales(self, worlds: Any) -> Floats:
-        """Return (k,) sizes of some worlds."""
-        return np.asarray(self.sizes[np.asarray(worlds)], np.float64)
 
 
 def _salts(pairs: int, seed: int) -> list[str]:

@@ -1,7 +1,8 @@
-"""Tables of a PostgreSQL server, asked in place; read-only, one snapshot a database object."""
+"""Tables of a PostgreSQL server, asked in place and read-only."""
 
 from __future__ import annotations
 
+import weakref
 from types import MappingProxyType
 from typing import Any, final
 
@@ -14,7 +15,8 @@ from rpac.sql.elsewhere import Elsewhere
 class Postgres(Elsewhere):
     """A PostgreSQL database, by URL.
 
-    All questions see one snapshot, in a read-only transaction: nothing is written there.
+    Every query is a read-only transaction of its own: nothing is written there, and no lock is
+    held between questions, which see the tables as they are when they are asked.
     """
 
     dialect = "postgres"
@@ -33,12 +35,12 @@ class Postgres(Elsewhere):
             move = "pip install 'rpac[postgres]'."
             raise refuse("the `postgres` extra", "none", move) from None
         try:
-            self._db: Any = psycopg.connect(url)
+            self._db: Any = psycopg.connect(url, autocommit=True)
         except psycopg.Error as error:
             kind = f"a {type(error).__name__}"
             raise refuse("a server that answers", kind, "Check the URL.", InputError) from None
-        self._db.read_only = True
-        self._db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        weakref.finalize(self, self._db.close)
+        self._db.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
 
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Return names and types of a table's columns; "schema.table" or "table"."""
@@ -58,9 +60,5 @@ class Postgres(Elsewhere):
         return f"CAST(CAST('x' || {text} AS BIT(8)) AS INTEGER)"
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
-        try:
-            with self._db.cursor(binary=True) as cursor:  # numbers take 8 bytes
-                return list(cursor.execute(sql).fetchall())
-        except Exception:
-            self._db.rollback()  # a failed statement ends the transaction, and its snapshot
-            raise
+        with self._db.cursor(binary=True) as cursor:  # numbers take 8 bytes
+            return list(cursor.execute(sql).fetchall())

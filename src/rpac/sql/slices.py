@@ -1,9 +1,9 @@
 """Sums over all worlds from one pass: rows are grouped by bytes of their owner's membership.
 
-A unit's membership in pairs 8 i to 8 i + 7 of worlds is one byte. Rows are added up by (group, byte),
-for each i; there are 256 bytes, whatever the number of people. The sum over a world is then that over
-the bytes with its bit: a second, small aggregation, in the same engine. Only worlds x groups numbers
-leave it. Whole and decimal numbers are added, whose sum has no order.
+A unit's membership in pairs 8 i to 8 i + 7 of worlds is one byte. Rows are added up by (group,
+byte), for each i; there are 256 bytes, whatever the number of people. The sum over a world is then
+that over the bytes with its bit: a second, small aggregation, in the same engine. Only worlds x
+groups numbers leave it. Whole and decimal numbers are added, whose sum has no order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from rpac._base.types import Floats
 
-_BITS = range(8)
+_BITS = tuple(range(8))
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ def by_bit(cells: str, keys: Sequence[str], parts: Sequence[Part], double: str) 
         double: Name of the type of floats.
     """
     numbers = [
-        f"CAST({part.again}(CASE WHEN (b & {128 >> bit}) {side} 0 THEN {part.name} END) AS {double})"
+        f"{part.again}(CASE WHEN (b & {128 >> bit}) {side} 0 THEN {part.name} END)"
         for bit in _BITS
         for side in ("<>", "=")
         for part in parts
     ]
-    named = [f"{sql} AS x{j}" for j, sql in enumerate(numbers)]
+    named = [f"CAST({sql} AS {double}) AS x{j}" for j, sql in enumerate(numbers)]
     by = ", ".join([*keys, "i"])
     return f"SELECT {', '.join([by, *named])} FROM ({cells}) AS c GROUP BY {by}"
 

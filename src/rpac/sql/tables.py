@@ -26,7 +26,7 @@ from rpac.sql.engine import (
 from rpac.sql.owners import RAW as RAW
 from rpac.sql.owners import UNIT as UNIT
 from rpac.sql.owners import direct, owned, owners
-from rpac.sql.people import People
+from rpac.sql.people import Home, People
 from rpac.worlds.source import Pool, Subsets, even
 
 
@@ -85,7 +85,8 @@ class Tables:
         """Look who owns which row, and choose the half-samples."""
         self._refuse_nobody()
         self._refuse_orphans()
-        self.people = People.of(self, even(worlds), count(seed, "seed", least=0))
+        home = Home(self.connection, self.engine, self.unit, self.places)
+        self.people = People.of(home, even(worlds), count(seed, "seed", least=0))
         members = self.people.members()
         if self.engine is None:
             self.enter(None)
@@ -93,11 +94,21 @@ class Tables:
             self._make_views(name)
         self.source = Subsets(Pool(members.units, self.version, members=members), worlds=worlds)
 
-    def enter(self, world: int | None) -> None:
-        """Let the schema `world` show the rows of the units of one world; None: of all."""
-        kept = "" if world is None else f" WHERE {self.people.is_in(world)}"
+    def enter(self, members: Any) -> None:
+        """Let the schema `world` show the rows of some units only.
+
+        Args:
+            members: The number of a world; None for everybody; or places of units in `source`.
+        """
+        kept = "true"
+        if isinstance(members, int):
+            kept = self.people.is_in(members)
+        elif members is not None:
+            kept = f"u IN ({', '.join(str(int(u)) for u in members) or 'NULL'})"
+        every = "SELECT *, row_number() OVER (ORDER BY k) - 1 AS u FROM pool.__units"
+        every = every if kept.startswith("u ") else "SELECT * FROM pool.__units"
         self.connection.execute(
-            f"CREATE OR REPLACE TABLE world.__members AS SELECT k FROM pool.__units{kept}"
+            f"CREATE OR REPLACE TABLE world.__members AS SELECT k FROM ({every}) WHERE {kept}"
         )
 
     def unit_names(self) -> list[Any]:
@@ -111,7 +122,7 @@ class Tables:
         Of a database elsewhere, one for all its versions: their charges share a line of the books.
         """
         if self.engine is not None:
-            return digest("elsewhere", *(part for pair in sorted(self.places.items()) for part in pair))
+            return digest("elsewhere", *map(str, sorted(self.places.items())))
         parts: list[str] = []
         for name in sorted(self.columns):
             rows = f"SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM raw.{quoted(name)} AS t"
@@ -277,7 +288,7 @@ class Tables:
         return int(self.engine.fetch(self.engine.placed(sql, self.places))[0][0])
 
     def _make_views(self, name: str) -> None:
-        """Show a table's own columns in `main` and, of one world, `world`; with owners in `pool`."""
+        """Show a table's columns in `main` and, of one world, `world`; with owners in `pool`."""
         at = quoted(name)
         extra = " EXCLUDE (rows)" if self.unit == (name, "rows") else ""
         self.connection.execute(f"CREATE VIEW main.{at} AS SELECT *{extra} FROM raw.{at}")

@@ -1,9 +1,10 @@
 """Worlds by keyed bits: who is in which world is a hash of the unit's own id, and of nothing else.
 
 The bits of md5("seed:block:id") are a unit's membership in 128 complementary pairs of worlds (the
-next block: in the next 128). Every unit is in exactly half of the worlds; adding or removing a person
-changes nobody else's membership; and every database computes the same bits, so that nothing but sums
-need leave it. A sample's size varies, about half of all: `scaled` takes that out of totals.
+next block: in the next 128). Every unit is in exactly half of the worlds; adding or removing a
+person changes nobody else's membership; and every database computes the same bits, so that nothing
+but sums need leave it. A sample's size varies, about half of all: `scaled` takes that out of
+totals.
 
 A hash decides how evenly people are spread, never whether a certificate holds: it is computed from
 the worlds as they are. So one that is fast and everywhere will do.
@@ -12,10 +13,11 @@ the worlds as they are. So one that is fast and everywhere will do.
 from __future__ import annotations
 
 from hashlib import md5
+from typing import Any
 
 import numpy as np
 
-from rpac._base.types import Floats, Ints, Table
+from rpac._base.types import Floats, Ints
 
 BLOCK = 128
 """Pairs of worlds that one hash serves."""
@@ -35,7 +37,7 @@ def blocks(pairs: int) -> range:
     return range(-(-pairs // BLOCK))
 
 
-def keyed_bits(ids: list[str], pairs: int, seed: int) -> Table:
+def keyed_bits(ids: list[str], pairs: int, seed: int) -> Any:
     """Return (ids, pairs / 8) packed bits of ids, the first pair's in the highest bit."""
     rows = [
         b"".join(

@@ -21,7 +21,8 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.frozen import Frozen
 from rpac._base.hashing import digest
-from rpac._base.types import Bools, Floats, Table
+from rpac._base.limits import fit
+from rpac._base.types import Bools, Floats, Ints, Table
 
 _BLOCK = 1 << 21
 """Entries of the unpacked matrix that are held at a time."""
@@ -39,15 +40,18 @@ class Members(Frozen):
     Attributes:
         shape: (m, units).
         paired: Whether the second half of the worlds are the complements of the first.
+        at_hand: Whether the bits are here, or can be fetched: certificates look at every unit then.
     """
 
     def __init__(self, bits: Any, worlds: int, *, paired: bool) -> None:
-        self.bits, self.paired = bits, paired
+        self.bits, self.paired, self.at_hand = bits, paired, True
         self.shape = (worlds, len(bits))
         self.freeze("bits")
 
     @classmethod
-    def later(cls, load: Callable[[], Any], units: int, worlds: int, key: str) -> Members:
+    def later(
+        cls, load: Callable[[], Any], units: int, worlds: int, key: str, *, at_hand: bool = True
+    ) -> Members:
         """Return paired members whose bits are fetched when they are first looked at.
 
         Args:
@@ -55,9 +59,10 @@ class Members(Frozen):
             units: Number of units.
             worlds: Number of worlds, even.
             key: Says who is in which world, without the bits: what decides them.
+            at_hand: Whether bits are few enough to be fetched.
         """
         made = object.__new__(cls)
-        made.paired, made.shape = True, (worlds, units)
+        made.paired, made.shape, made.at_hand = True, (worlds, units), at_hand
         made.__dict__.update(_load=load, digest=digest(str(made.shape), key))
         made.freeze()
         return made
@@ -110,7 +115,10 @@ class Members(Frozen):
 
     def rows(self, worlds: Any) -> Bools:
         """Return the rows of some worlds, (k,) indices: (k, units)."""
-        return np.stack([self.world(int(i)) for i in worlds])
+        places = np.asarray(worlds) % len(self)
+        columns = places % self._stored
+        found = (self.bits[:, columns // 8] >> (7 - columns % 8).astype(np.uint8)) & np.uint8(1)
+        return np.ascontiguousarray((found == (places < self._stored)).T)
 
     def blocks(self) -> Iterator[slice]:
         """Yield slices of units whose columns are a few megabytes."""
@@ -123,14 +131,32 @@ class Members(Frozen):
         The sum over the worlds of a pair is that of the second, and the difference where the
         unit is in the first: half of the work.
         """
-        inside = self._unpacked(units).astype(np.float64)
+        slope, rest = self.affine(rows)
+        return np.asarray(self.inside(units) @ slope + rest)
+
+    def affine(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return A (s, k) and b (k,): sums over a unit's worlds are `inside` @ A + b."""
         if not self.paired:
-            return np.asarray(inside @ rows)
+            return rows, np.zeros(rows.shape[1])
         first, second = rows[: self._stored], rows[self._stored :]
-        return np.asarray(inside @ (first - second) + second.sum(axis=0))
+        return first - second, np.asarray(second.sum(axis=0))
+
+    def inside(self, units: Any) -> Floats:
+        """Return 1.0 where a unit is in a world, else 0.0, (units, s): of pairs in the first."""
+        return self._unpacked(units).astype(np.float64)
+
+    def among(self, units: Ints) -> Members:
+        """Return the membership of (k,) units alone."""
+        return Members(self.bits[units], len(self), paired=self.paired)
 
     def matrix(self) -> Bools:
-        """Return the whole (m, units) matrix, read-only: for study and small pools."""
+        """Return the whole (m, units) matrix, read-only: for study and small pools.
+
+        Raises:
+            TooLarge: If it does not fit.
+        """
+        m, n = self.shape
+        fit(m * n, "a matrix of worlds x units", "Ask for blocks of units: `members.of(units)`.")
         found = self.of(slice(None))
         found.setflags(write=False)
         return found
@@ -150,18 +176,38 @@ def half_samples(ids: Sequence[Any] | Any, worlds: int, seed: int) -> Members:
 
     Guarantees:
         Every unit is in exactly half of the worlds; world p holds floor(n / 2) of n units.
+
+    Raises:
+        TooLarge: If a bit for every unit and pair of worlds does not fit into memory.
     """
     n, half = len(ids), len(ids) // 2
     if n <= _FEW and math.comb(n, half) * (1 + n % 2) <= worlds:
         return _all_halves(n)
-    places = hashes(ids, seed)
     pairs = worlds // 2
-    bits = np.zeros((n, -(-pairs // 8)), np.uint8)
-    for p in range(pairs):
-        order = mixed(places, _word(f"pair {p}", seed))
-        first = np.argpartition(order, half - 1)[:half]
-        bits[first, p // 8] |= np.uint8(128 >> p % 8)
+    hold(n, worlds)
+    places = hashes(ids, seed)
+    bits = np.empty((n, -(-pairs // 8)), np.uint8)
+    for byte in range(bits.shape[1]):
+        column = np.zeros(n, np.uint8)
+        for p in range(8 * byte, min(8 * byte + 8, pairs)):
+            order = mixed(places, _word(f"pair {p}", seed))
+            column[_least(order, half)] |= np.uint8(128 >> p % 8)
+        bits[:, byte] = column
     return Members(bits, worlds, paired=True)
+
+
+def hold(units: int, worlds: int) -> None:
+    """Refuse half-samples of which a bit for every unit and pair does not fit into memory."""
+    move = "Use fewer worlds (512 are many), or larger units."
+    fit(units * -(-worlds // 16), f"the bits of {worlds} worlds of {units} units", move)
+
+
+def _least(order: Table, half: int) -> Any:
+    """Return which are the `half` least words: a mask, or their places where words are equal."""
+    first = order <= np.partition(order, half - 1)[half - 1]
+    if np.count_nonzero(first) == half:
+        return np.asarray(first)
+    return np.argpartition(order, half - 1)[:half]
 
 
 def _all_halves(n: int) -> Members:
@@ -175,9 +221,9 @@ def _all_halves(n: int) -> Members:
 def hashes(ids: Sequence[Any] | Any, seed: int) -> Table:
     """Return a 64-bit hash of the canonical text of every id, keyed by the seed."""
     key = _key(seed)
-    joined = b"".join(
-        blake2b(canonical(name).encode(), digest_size=8, key=key).digest() for name in ids
-    )
+    plain = isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU"  # their text is their own
+    texts = map(str, np.asarray(ids).tolist()) if plain else map(canonical, ids)
+    joined = b"".join(blake2b(text.encode(), digest_size=8, key=key).digest() for text in texts)
     return np.frombuffer(joined, "<u8").astype(np.uint64)
 
 

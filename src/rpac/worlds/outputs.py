@@ -13,20 +13,24 @@ import numpy as np
 from rpac._base.checks import array, probabilities, refuse
 from rpac._base.entropy import entropy
 from rpac._base.frozen import Frozen
-from rpac._base.hashing import digest
+from rpac._base.hashing import hashed
 from rpac._base.sealed import Sealed
 from rpac._base.types import Bools, Floats, Ints, Json
 from rpac.worlds.flatten import Form
 from rpac.worlds.members import Members
+from rpac.worlds.span import Span, hold_worlds
+from rpac.worlds.stored import kept
 
 Kind: TypeAlias = Literal["real", "count", "label"]
 _KINDS: Mapping[str, Kind] = MappingProxyType(
     {"real": "real", "count": "count", "category": "label", "label": "label"}
 )
-_OF_THE_PRIOR = ("digest", "spread")
+_OF_THE_PRIOR = ("digest", "spread", "within")
 """What is worked out from the weights too, and anew under others."""
 
 
+_WIDE = 4
+"""Numbers to a world from which noise is found in the span of the worlds."""
 _ROUNDING = 1e-12
 """Relative differences that are of arithmetic, not of worlds."""
 
@@ -51,7 +55,8 @@ class Outputs(Sealed, Frozen):
     when it is made, and stays as it was made.
 
     Args:
-        values: (m,) or (m, d) numbers, or (m,) labels.
+        values: (m,) or (m, d) numbers, or (m,) labels. What is too large for memory may be a
+            `numpy.memmap`, a Zarr array, or the path of Parquet files with a column for each world.
         weights: (m,) prior probabilities, positive, summing to 1; equal by default.
         kind: "real", "count" or "category", to override what the array suggests.
         statement: The secret, in words.
@@ -82,14 +87,17 @@ class Outputs(Sealed, Frozen):
         masks: Bools | Members | None = None,
         form: Form | None = None,
     ) -> None:
-        raw = np.asarray(values)
+        raw = np.asanyarray(kept(values))
         self.kind: Kind = _kind_of(raw, kind)
+        if raw.ndim == 2 and clip is None and raw.shape[1] > _WIDE * len(raw):
+            hold_worlds(len(raw))
         self.labels: tuple[Any, ...] = ()
         if self.kind == "label":
             names, codes = np.unique(raw.ravel(), return_inverse=True)
             raw, self.labels = codes.reshape(-1, 1), tuple(names.tolist())
         found = array(raw[:, None] if raw.ndim == 1 else raw, "values", 2)
-        self.values: Floats = found if clip is None else np.clip(found, *clip)
+        own = found if isinstance(raw, np.memmap) else _own(found)
+        self.values: Floats = own if clip is None else np.clip(found, *clip)
         m = len(self.values)
         if m < 2:
             raise refuse("at least 2 worlds", m, "With one world there is no secret to protect.")
@@ -104,7 +112,9 @@ class Outputs(Sealed, Frozen):
         self.statement = f"which of {m} worlds was drawn" if statement is None else statement
         self._half = False
         self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
-        self.freeze("values", "weights")
+        self.values = self.values.view()
+        self.values.setflags(write=False)
+        self.freeze("weights")
 
     @cached_property
     def dim(self) -> int:
@@ -115,6 +125,29 @@ class Outputs(Sealed, Frozen):
     def masks(self) -> Bools | None:
         """(m, units) who is in which world, read-only, or None: for study and small pools."""
         return None if self.members is None else self.members.matrix()
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are so many more numbers than worlds that noise is found in their span."""
+        return self.exact and self.kind != "label" and self.dim > _WIDE * len(self.values)
+
+    @cached_property
+    def span(self) -> Span | None:
+        """The directions in which the worlds differ, where numbers are many; else None."""
+        if not self.wide:
+            return None
+        mark = self._content.hexdigest()
+        return Span.of(self.values, self.center, fixed=self.constant, mark=mark)
+
+    @cached_property
+    def within(self) -> Outputs:
+        """The same worlds in the coordinates of their span, (m, r); themselves where it is None."""
+        return self if self.span is None else self.along(self.span)
+
+    def along(self, span: Span) -> Outputs:
+        """Return the worlds in the coordinates of a span, theirs or another's."""
+        points = span.along(self.values)
+        return Outputs(points, self.weights, "real", statement=self.statement, masks=self.members)
 
     @property
     def center(self) -> Floats:
@@ -132,7 +165,10 @@ class Outputs(Sealed, Frozen):
     def spread(self) -> Floats:
         """Variance of each coordinate over the worlds, (d,)."""
         plan = self.planning
-        return np.asarray(plan.weights @ np.square(plan.values - plan.weights @ plan.values))
+        mean, found = plan.weights @ plan.values, np.zeros(self.dim)
+        for weight, row in zip(plan.weights, plan.values, strict=True):
+            found += weight * np.square(row - mean)
+        return found
 
     @cached_property
     def constant(self) -> Bools:
@@ -140,10 +176,15 @@ class Outputs(Sealed, Frozen):
 
         Never of draws: that those which were seen agree is no fact of their law.
         """
-        low, high = self.values.min(axis=0), self.values.max(axis=0)
+        low, high = self.extremes
         rounding = _ROUNDING * np.maximum(np.abs(low), np.abs(high)) if self.kind == "real" else 0.0
         same = high - low <= rounding
         return np.asarray(same & self.exact)
+
+    @cached_property
+    def extremes(self) -> tuple[Floats, Floats]:
+        """The least and the largest of each number over the worlds, (d,) and (d,)."""
+        return self.values.min(axis=0), self.values.max(axis=0)
 
     @property
     def names(self) -> list[str]:
@@ -165,7 +206,8 @@ class Outputs(Sealed, Frozen):
     @cached_property
     def reach(self) -> float:
         """The largest absolute value."""
-        return float(np.abs(self.values).max())
+        low, high = self.extremes
+        return float(max(-low.min(), high.max()))
 
     @property
     def scale(self) -> Floats:
@@ -195,6 +237,11 @@ class Outputs(Sealed, Frozen):
     def stating(self, statement: str) -> Outputs:
         """Return the same outputs with another statement of the secret."""
         return self._with(statement=statement)
+
+    def among(self, units: Ints) -> Outputs:
+        """Return the same outputs with the membership of some units alone: for study."""
+        assert self.members is not None
+        return self._with(members=self.members.among(units))
 
     def _with(self, **changes: Any) -> Outputs:
         kept = {k: v for k, v in self.__dict__.items() if k not in _OF_THE_PRIOR}
@@ -239,7 +286,13 @@ class Outputs(Sealed, Frozen):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of values, weights and kind: to compare inside the process, never to show."""
-        return digest(self.values, self.weights, self.kind, *map(str, self.labels))
+        rest = self.weights, self.kind, *map(str, self.labels)
+        return str(hashed(*rest, after=self._content).hexdigest())
+
+    @cached_property
+    def _content(self) -> Any:
+        """The hash of the values, which others go on from: they are read once."""
+        return hashed(self.values)
 
     def __repr__(self) -> str:
         return (
@@ -249,6 +302,14 @@ class Outputs(Sealed, Frozen):
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
+
+
+def _own(values: Floats) -> Floats:
+    """Return values that nobody else can change: a copy, if somebody can."""
+    behind: Any = values
+    while isinstance(behind, np.ndarray) and not behind.flags.writeable:
+        behind = behind.base
+    return values if behind is None else values.copy()
 
 
 def _kind_of(raw: Any, kind: str | None) -> Kind:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
-import contextlib
-import inspect
-import math
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,15 +14,29 @@ import numpy as np
 from rpac._base.checks import count, refuse
 from rpac._base.progress import progress
 from rpac._base.types import Floats
-from rpac.errors import MechanismError, RpacError
+from rpac.errors import MechanismError
 from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
+from rpac.worlds.checkpoint import Checkpoint, content_of, missing
+from rpac.worlds.chunks import (
+    Job,
+    Numbers,
+    Outcome,
+    Rows,
+    answer_rows,
+    black_box,
+    rows_of,
+    takes_rng,
+)  # fmt: skip
+from rpac.worlds.collect import collected
+from rpac.worlds.executor import Executor
 from rpac.worlds.flatten import Form, common_form, flatten
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Draws, Source, Subsets
+from rpac.worlds.stored import folder
 
 F = TypeVar("F", bound=Callable[..., Any])
-_STACK = 1 << 20
-"""Numbers in a stack of worlds, about: enough to vectorise, little enough to hold."""
+_AGAIN = 8
+"""Worlds on which a mechanism is run twice."""
 
 
 def vectorized(function: F) -> F:
@@ -43,7 +54,14 @@ def vectorized(function: F) -> F:
 
 
 def simulate(
-    source: Source, mechanism: Callable[..., Any], n_jobs: int = 1, seed: int = 0
+    source: Source,
+    mechanism: Callable[..., Any],
+    n_jobs: int = 1,
+    seed: int = 0,
+    *,
+    store: str | Path | None = None,
+    executor: Any = None,
+    checkpoint: str | Path | None = None,
 ) -> Outputs:
     """Return the outputs of `mechanism` on every world of `source`.
 
@@ -54,10 +72,19 @@ def simulate(
             parameter `rng` it gets a generator of its own for each world: a world is then
             secret and seed together. If it has a method `announce(source)`, that is asked first:
             it refuses a source it cannot read, and returns the `Form` of its answers, or None.
+            If it has an attribute `reads`, half-samples of a table hold those columns alone.
         n_jobs: Processes, as joblib counts them.
-        seed: Study randomness; equal seeds give equal outputs, whatever `n_jobs`.
+        seed: Study randomness; equal seeds give equal outputs, whatever `n_jobs` and `executor`.
+        store: A folder in which answers of very many numbers are kept rather than in memory, in
+            a file without a name, which is gone with the process.
+        executor: Where it runs, in place of `n_jobs`: an `Executor`, its name ("dask", "ray"), an
+            address ("dask://host:8786") or a Dask client. Queries in SQL run in their own engine.
+        checkpoint: Folder for the rows of worlds that are done, so that a run that was cut off
+            goes on from there. They are outputs without noise: the folder is its owner's alone,
+            and to be deleted afterwards.
 
     Raises:
+        TooLarge: If there is no room for so many answers of so many numbers; see `store`.
         MechanismError: If the mechanism fails, or its answers differ in form. The message names
             the type of the failure, if it is one of Python's own, never a world.
     """
@@ -70,15 +97,114 @@ def simulate(
             move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
         raise refuse("a callable mechanism", type(mechanism).__name__, move)
     worlds = source.worlds(count(seed, "seed", least=0))
-    outputs = evaluate(source, mechanism, worlds, n_jobs=n_jobs, seed=seed)
-    with _black_box():
-        check_pure(mechanism, worlds, outputs, seed)
+    disk = folder(store)
+    with _opened(executor, n_jobs) as where:
+        return evaluate(source, mechanism, worlds, seed=seed, executor=where, checkpoint=checkpoint,
+                        store=disk, again=_AGAIN)  # fmt: skip
+
+
+def _opened(executor: Any, n_jobs: int) -> Any:
+    """Return where to run, to be ended after use unless the caller made it."""
+    if n_jobs != -1:
+        count(n_jobs, "n_jobs", least=1)
+    if executor is None:
+        return Executor("serial") if n_jobs == 1 else Executor("joblib", n_jobs)
+    if n_jobs != 1:
+        raise refuse("n_jobs or executor", "both", 'Say rpac.Executor("joblib", workers=2).')
+    found = Executor.of(executor)
+    return nullcontext(found) if found is executor else found
+
+
+def evaluate(
+    source: Source,
+    mechanism: Callable[..., Any],
+    secrets: Any,
+    *,
+    seed: int = 0,
+    executor: Executor | None = None,
+    checkpoint: str | Path | None = None,
+    store: Path | None = None,
+    again: int = 0,
+) -> Outputs:
+    """Return the outputs on these secrets of the source.
+
+    Args:
+        source: Where they come from.
+        mechanism: See `simulate`.
+        secrets: The worlds.
+        seed: Study randomness.
+        executor: Where to run; this process by default.
+        checkpoint: Folder of rows that are done.
+        store: Folder for answers of very many numbers.
+        again: Worlds to run twice, so that a mechanism that then differs is refused.
+    """
+    announced = announced_form(mechanism, source)
+    where = executor or Executor("serial")
+    with black_box():  # what it says of itself, too, is code of the mechanism
+        linear = _linear(mechanism, source)
+        if linear is not None:
+            form, values = rows_of(linear)
+            return _collected(form, values, source, announced or form)
+        job = Job.of(mechanism, secrets, seed)
+    if job.stacks and isinstance(secrets, np.ndarray):
+        where = Executor("serial")  # a query, or one call for a stack that is here
+    kept = None
+    if checkpoint is not None:
+        kept = Checkpoint(checkpoint, content_of(source, job), len(secrets))
+    form, values = collected(_parts(job, where, kept), len(secrets), store)
+    with black_box():  # what it returned may be an object that raises when it is looked at
+        outputs = _collected(form, values, source, announced or form)
+    if again:
+        _check_pure(job, outputs, where, again)
     return outputs
 
 
-def check_pure(
-    mechanism: Callable[..., Any], secrets: Any, outputs: Outputs, seed: int, again: int = 8
-) -> None:
+def _linear(mechanism: Callable[..., Any], source: Source) -> Any:
+    """Return the (m, d) answers that a mechanism has on all half-samples at once, or None."""
+    at_once = getattr(mechanism, "on_half_samples", None)
+    return at_once(source) if at_once is not None and isinstance(source, Subsets) else None
+
+
+def _parts(job: Job, where: Executor, store: Checkpoint | None) -> Iterator[tuple[Numbers, Rows]]:
+    """Yield the rows of all worlds, in chunks; those that a checkpoint has are not run again."""
+    m, size = len(job.secrets), job.block()
+    kept = [] if store is None else store.read()
+    ahead = 2 if store is None else 1  # what is under way is run again after a crash
+
+    def run(wanted: list[range]) -> Iterator[tuple[Numbers, Rows]]:
+        with closing(where.outcomes(job, wanted, size, ahead=ahead)) as outcomes:
+            for outcome in _watched(outcomes, sum(map(len, wanted))):
+                found = answer_rows(outcome)
+                if store is not None:
+                    store.write(outcome.numbers, found)
+                yield outcome.numbers, found
+
+    if store is None or not kept:
+        yield from run(missing(m, kept))
+        return
+    form = None
+    for part in run(missing(m, kept)):
+        form = part[1][0]
+        yield part
+    form = next(run([range(1)]))[1][0] if form is None else form
+    alike = [one for one in kept if one.form == store.mark(form)]
+    for one in alike:
+        yield one.worlds, (replace(form, whole=one.whole), one.values)
+    yield from run([one.worlds for one in kept if one not in alike])
+
+
+def _watched(outcomes: Iterator[Outcome], worlds: int) -> Iterator[Outcome]:
+    """Yield the outcomes under a progress bar that counts worlds."""
+
+    def steps() -> Iterator[Outcome | None]:
+        for outcome in outcomes:
+            yield outcome
+            yield from (None for _ in outcome.numbers[1:])
+
+    return (found for found in progress(steps(), worlds) if found is not None)
+
+
+def _check_pure(job: Job, outputs: Outputs, where: Executor, again: int) -> None:
     """Run the mechanism again on some worlds, in another order; refuse one that then differs.
 
     Raises:
@@ -86,24 +212,15 @@ def check_pure(
             generator of its own, or data that it changes in place.
     """
     m = len(outputs.values)
-    stacks = getattr(mechanism, "takes_stack", False)
-    picks = np.unique(np.linspace(0, m - 1, 2 if stacks else again).astype(int))[::-1]
-    if stacks:
-        answers = list(_run_stacks(mechanism, [secrets[i] for i in picks]))
-    else:
-        seeds: list[Any] = [None] * m
-        if takes_rng(mechanism):
-            seeds = list(np.random.SeedSequence([seed, 1]).spawn(m))
-        answers = [_run(mechanism, secrets[i], seeds[i]) for i in picks]
-    rows = [flatten(answer)[1] for answer in answers]
-    if outputs.kind == "label":
-        same = [
-            outputs.labels[int(outputs.values[i, 0])] == r for i, r in zip(picks, rows, strict=True)
-        ]
-    else:
-        fresh = np.stack(rows) if outputs.clip is None else np.clip(np.stack(rows), *outputs.clip)
-        scale = float(np.abs(outputs.values).max())
-        same = [np.allclose(outputs.values[picks], fresh, rtol=1e-9, atol=1e-12 * scale)]
+    picks = np.unique(np.linspace(0, m - 1, 2 if job.stacks else again).astype(int))[::-1].tolist()
+    shares = [picks[i :: where.engine.workers] for i in range(where.engine.workers)]
+    same = []
+    wanted = [share for share in shares if share]
+    with closing(where.outcomes(job, wanted, len(picks))) as outcomes:
+        for outcome in outcomes:
+            _, rows = answer_rows(outcome)
+            with black_box():
+                same.append(_agree(outputs, outcome.numbers, rows))
     if not all(same):
         raise refuse(
             "a mechanism whose answer depends on its secret alone",
@@ -113,26 +230,16 @@ def check_pure(
         )
 
 
-def evaluate(
-    source: Source,
-    mechanism: Callable[..., Any],
-    secrets: Any,
-    *,
-    n_jobs: int,
-    seed: int,
-) -> Outputs:
-    """Return the outputs on these secrets of the source."""
-    if n_jobs != -1:
-        count(n_jobs, "n_jobs", least=1)
-    count(seed, "seed", least=0)
-    announced = announced_form(mechanism, source)
-    with _black_box():  # what it returns may be an object that raises when it is looked at
-        if getattr(mechanism, "takes_stack", False):
-            answers = _run_stacks(mechanism, secrets)
-        else:
-            answers = _run_each(mechanism, secrets, n_jobs, seed)
-        form, values = _rows(answers)
-        return _collected(form, values, source, announced or form)
+def _agree(outputs: Outputs, numbers: Numbers, rows: Any) -> bool:
+    """Tell whether the rows of some worlds are those of the outputs, but for rounding."""
+    if outputs.kind == "label":
+        return [outputs.labels[int(outputs.values[i, 0])] for i in numbers] == list(rows)
+    clip, near = outputs.clip or (-np.inf, np.inf), 1e-12 * outputs.reach
+    pairs = zip(numbers, rows, strict=True)  # row by row: they may be very long
+    return all(
+        np.allclose(outputs.values[i], np.clip(row, *clip), rtol=1e-9, atol=near)
+        for i, row in pairs
+    )
 
 
 def announced_form(mechanism: Callable[..., Any], source: Source) -> Form | None:
@@ -141,140 +248,8 @@ def announced_form(mechanism: Callable[..., Any], source: Source) -> Form | None
     home = sys.modules.get(kind.__module__) if kind.__module__.startswith("rpac.") else None
     if getattr(home, kind.__name__, None) is kind:
         return mechanism.announce(source) if hasattr(mechanism, "announce") else None
-    with _black_box():
+    with black_box():
         return mechanism.announce(source) if hasattr(mechanism, "announce") else None
-
-
-@contextlib.contextmanager
-def _black_box() -> Iterator[None]:
-    """Run what may be code of the mechanism: whatever it raises becomes one refusal.
-
-    Refusals of its answers, by this room, pass in their own words.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None  # without what it says
-    except BaseException as error:
-        if type(error) is MechanismError and _raised_here(error):
-            raise
-        raise _failed(error) from None
-
-
-def _raised_here(error: BaseException) -> bool:
-    """Tell whether an error was raised by this room, or came back from another process."""
-    step = error.__traceback__
-    assert step is not None
-    while step.tb_next is not None:
-        step = step.tb_next
-    name = str(step.tb_frame.f_globals.get("__name__"))
-    return name.startswith(("rpac.worlds.", "joblib."))
-
-
-def _run_each(
-    mechanism: Callable[..., Any], secrets: Sequence[Any], n_jobs: int, seed: int
-) -> list[Any]:
-    """Run a mechanism world by world; each is made, and let go, when its turn comes."""
-    from joblib import Parallel, delayed
-
-    seeds: list[Any] = [None] * len(secrets)
-    if takes_rng(mechanism):
-        seeds = list(np.random.SeedSequence([seed, 1]).spawn(len(secrets)))
-    calls = zip(secrets, seeds, strict=True)
-    if n_jobs == 1:
-        return [_run(mechanism, *call) for call in progress(calls, len(seeds))]
-    jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_run)(mechanism, *call) for call in calls
-    )
-    return list(progress(jobs, len(seeds)))
-
-
-def takes_rng(mechanism: Callable[..., Any]) -> bool:
-    """Tell whether a mechanism takes its randomness from a parameter `rng`."""
-    try:
-        return "rng" in inspect.signature(mechanism).parameters
-    except (TypeError, ValueError):  # builtins have no signature
-        return False
-
-
-def _run(mechanism: Callable[..., Any], secret: Any, seed: Any = None) -> Any:
-    try:
-        if seed is None:
-            return mechanism(secret)
-        return mechanism(secret, rng=np.random.default_rng(seed))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None  # without what it says
-    except BaseException as error:  # a black box may raise anything
-        raise _failed(error) from None
-
-
-def _failed(error: BaseException) -> RpacError:
-    name = type(error).__name__
-    known = getattr(builtins, name, None) is type(error)  # other names are text of its choice
-    return refuse(
-        "a mechanism that answers on every world",
-        f"{f'a {name}' if known else 'an exception'} on some",
-        "Its message is withheld, since it may quote the secret: try the mechanism on made-up "
-        "data, or catch the error inside and return a fixed value.",
-        MechanismError,
-    )
-
-
-def _run_stacks(mechanism: Callable[..., Any], secrets: Any) -> Any:
-    """Run a vectorised mechanism on blocks of worlds that share a shape."""
-    if isinstance(secrets, np.ndarray):  # a stack already: nothing to sort
-        size = max(1, _STACK // max(1, math.prod(secrets.shape[1:])))
-        pieces = [secrets[a : a + size] for a in range(0, len(secrets), size)]
-        return np.concatenate(
-            [_answers(mechanism, block) for block in progress(pieces, len(pieces))]
-        )
-    answers: list[Any] = [None] * len(secrets)
-    waiting: dict[tuple[int, ...], list[tuple[int, Any]]] = defaultdict(list)
-    for i, secret in enumerate(progress(secrets, len(secrets))):
-        item = np.asarray(secret)
-        group = waiting[item.shape]
-        group.append((i, item))
-        if len(group) * max(1, item.size) >= _STACK:  # full: nothing more of it is held
-            _run_group(mechanism, waiting.pop(item.shape), answers)
-    for group in waiting.values():
-        _run_group(mechanism, group, answers)
-    return answers
-
-
-def _run_group(
-    mechanism: Callable[..., Any], group: list[tuple[int, Any]], answers: list[Any]
-) -> None:
-    """Run a vectorised mechanism on worlds of one shape, and put its answers in their places."""
-    results = _answers(mechanism, np.stack([item for _, item in group]))
-    for (i, _), result in zip(group, results, strict=True):
-        answers[i] = result
-
-
-def _answers(mechanism: Callable[..., Any], stack: Any) -> Any:
-    results = _run(mechanism, stack)
-    if not hasattr(results, "__len__") or len(results) != len(stack):
-        raise refuse(
-            "one answer for each world of the stack",
-            "another number",
-            "Return an array whose first axis is the stack's.",
-            MechanismError,
-        )
-    return results
-
-
-def _rows(answers: Any) -> tuple[Form, Any]:
-    """Return the one form of all answers, and their labels (m,) or numbers (m, d)."""
-    if isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf":
-        return flatten(answers[0])[0], flatten(answers)[1].reshape(len(answers), -1)
-    kinds = {(type(a), a.shape, a.dtype) for a in answers if isinstance(a, np.ndarray | np.generic)}
-    if len(kinds) == 1 and all(isinstance(a, np.ndarray | np.generic) for a in answers):
-        form = flatten(answers[0])[0]  # arrays of one shape and type: check them all at once
-        flat = flatten(np.stack(answers))[1] if form.name != "label" else np.array(answers)
-        return form, flat if form.name == "label" else flat.reshape(len(answers), -1)
-    pairs = [flatten(answer) for answer in answers]
-    form = common_form([form for form, _ in pairs])
-    rows = [row for _, row in pairs]
-    return form, np.array(rows) if form.name == "label" else np.stack(rows)
 
 
 def answer_on_fresh_draw(
@@ -352,7 +327,7 @@ def _collected(form: Form, values: Any, source: Source, shown: Form) -> Outputs:
             values, kind="real", statement=source.statement, clip=(low, high), form=shown
         )
     kind = "category" if form.name == "label" else "count" if form.whole else "real"
-    masks = source.members if isinstance(source, Subsets) else None
+    masks = source.members if isinstance(source, Subsets) and source.members.at_hand else None
     return Outputs(
         values, source.weights, kind, statement=source.statement, masks=masks, form=shown
     )

@@ -6,7 +6,7 @@ import html
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, final, overload
+from typing import Any, final
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from rpac._base.checks import array, count, probabilities, refuse
 from rpac._base.hashing import digest, fingerprint
 from rpac._base.types import Bools, Floats
 from rpac.errors import MechanismError
-from rpac.worlds.members import Members, half_samples
+from rpac.worlds.halves import HalfSamples
+from rpac.worlds.members import Members, half_samples, hold
 
 
 class Source(ABC):
@@ -125,26 +126,6 @@ class Pool:
 
 
 @final
-class HalfSamples(Sequence[Any]):
-    """The half-samples of a source, each made when it is asked for: all at once might not fit."""
-
-    def __init__(self, source: Subsets) -> None:
-        self._source = source
-
-    def __len__(self) -> int:
-        return len(self._source.members)
-
-    @overload
-    def __getitem__(self, i: int) -> Any: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[Any]: ...
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            return [self[k] for k in range(len(self))[i]]
-        return self._source.half_sample(i)
-
-
-@final
 class Subsets(Source):
     """Balanced half-samples: each world holds half of the units, each unit half of the worlds.
 
@@ -166,6 +147,9 @@ class Subsets(Source):
         members: Who is in which world, as packed bits.
         units: (units,) the distinct entries of the unit column, or row numbers.
         frame: The table as a narwhals frame; None where `data` is none.
+
+    Raises:
+        TooLarge: If the bits of all worlds, or the rows of a file, do not fit into memory.
     """
 
     rate = 0.5
@@ -181,6 +165,9 @@ class Subsets(Source):
             raise refuse("the `unit` column of a data frame", "none", move)
         by_row = unit is None or (isinstance(unit, str) and unit == "rows")
         rows = data if self.frame is None else self.frame
+        m = even(worlds)
+        if by_row:
+            hold(_length(rows), m)
         keys = np.arange(_length(rows)) if by_row else self._column(unit)
         try:
             self.units, self._owner = np.unique(keys, return_inverse=True)
@@ -190,7 +177,6 @@ class Subsets(Source):
             ) from None
         if self.units.size < 2:
             raise refuse("at least 2 units", self.units.size, "One unit has no half-samples.")
-        m = even(worlds)
         ids = data.ids if isinstance(data, Pool) else self.units
         known = data.members if isinstance(data, Pool) else None
         seed = count(seed, "seed", least=0)
@@ -238,11 +224,17 @@ class Subsets(Source):
         """
         if isinstance(self._data, Pool):
             return np.arange(len(self.members))
-        return HalfSamples(self)
+        return self._halves
+
+    @cached_property
+    def _halves(self) -> HalfSamples:
+        alone = len(self._owner) == self.units.size and bool((np.diff(self._owner) == 1).all())
+        owner = None if alone else self._owner
+        return HalfSamples(self._data, self.frame, owner, self.members)
 
     def half_sample(self, world: int) -> Any:
         """Return one half-sample, by its number."""
-        return self._take(np.flatnonzero(self.members.world(world)[self._owner]))
+        return self._halves[world]
 
     def without(self, unit: int) -> Subsets:
         """Return half-samples of the pool without one unit, given by its place in `units`."""
@@ -250,16 +242,7 @@ class Subsets(Source):
             raise refuse(f"a unit below {self.units.size}", unit, "Count from 0.")
         if isinstance(self._data, Pool):
             raise refuse("rows to leave out", "units by number", "Make the tables without it.")
-        return Subsets(self._take(np.flatnonzero(self._owner != unit)), *self._made)
-
-    def _take(self, rows: Any) -> Any:
-        if self.frame is not None:
-            from rpac.worlds import tables as frames
-
-            return frames.alike(self.frame[rows.tolist()], type(self._data).__name__)
-        if isinstance(self._data, np.ndarray):
-            return self._data[rows]
-        return [self._data[i] for i in rows]
+        return Subsets(self._halves.take(np.flatnonzero(self._owner != unit)), *self._made)
 
 
 def even(worlds: int) -> int:

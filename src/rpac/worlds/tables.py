@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpac._base.checks import refuse
+from rpac._base.limits import fit
 from rpac._base.types import Floats
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _READERS = ("polars", "pandas", "pyarrow")
 _MOVE = "Pass a pandas, polars or pyarrow frame, a DuckDB relation, or a CSV or Parquet path."
+_OUT_OF_CORE = "Ask in SQL (rpac.Database, --sql): DuckDB reads what memory cannot hold."
 
 
 def is_table(data: Any) -> bool:
@@ -34,7 +36,11 @@ def reader() -> str:
 
 
 def read(path: str | Path) -> Any:
-    """Return the rows of a CSV or Parquet file, as polars, pandas or pyarrow: what is installed."""
+    """Return the rows of a CSV or Parquet file, as polars, pandas or pyarrow: what is installed.
+
+    Raises:
+        TooLarge: If the file alone is larger than what its rows may take in memory.
+    """
     import narwhals as nw
 
     file = Path(path)
@@ -43,6 +49,7 @@ def read(path: str | Path) -> Any:
         raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
     if not file.is_file():
         raise refuse("a file that exists", repr(file.name), "Check the path.")
+    fit(file.stat().st_size, f"the rows of {file.name!r}", _OUT_OF_CORE)
     reads = nw.read_csv if kind == ".csv" else nw.read_parquet
     backend = reader()
     try:
@@ -79,6 +86,14 @@ def alike(frame: nw.DataFrame[Any], kind: str) -> Any:
 
         return duckdb.from_arrow(frame.to_arrow())
     return frame.lazy().to_native() if kind == "LazyFrame" else frame.to_native()
+
+
+def picked(frame: nw.DataFrame[Any], rows: Any, kind: str) -> Any:
+    """Return the rows of these numbers, as a table of the named type."""
+    if kind in {"DuckDBPyRelation", "LazyFrame"}:
+        return alike(frame[rows], kind)
+    native = frame.to_native()
+    return native.take(rows) if hasattr(native, "take") else native[rows]  # polars has none
 
 
 def require_columns(frame: nw.DataFrame[Any], names: tuple[str, ...]) -> None:
