@@ -314,7 +314,7 @@ class Judge:
         right = np.minimum(self.right(people, units) + self.rounding, 1.0)
         slack = 0.5 * np.sqrt(np.log(2.0 / shares) / (2.0 * len(right))) + ROUNDING
         quick = np.minimum(right.mean(axis=0) + slack, 1.0)
-        for i in np.flatnonzero(quick > enough):
+        for i in np.flatnonzero(~(quick <= enough)):
             column = np.ascontiguousarray(right[:, i])
             quick[i] = min(quick[i], upper_mean(column, 0.5, 1.0, float(shares[i]) / 2))
         return np.asarray(quick)

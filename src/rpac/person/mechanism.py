@@ -178,7 +178,8 @@ def clipped(question: Linear, found: Added, scales: Floats, c: float) -> Ints:
     squares = lengths(np.repeat(own, len(steps)), parts.ravel(), len(units))
     factor = np.where(squares > SQUARE, 1 / np.sqrt(np.maximum(squares, SQUARE) / SQUARE), 1.0)
     factor = factor[own][:, None]
-    return np.where(factor < 1, np.trunc(held * factor), found.steps).astype(np.int64)
+    whole = np.where(np.abs(found.steps) <= most, found.steps, held)  # of whom the clip let be
+    return np.where(factor < 1, np.trunc(held * factor), whole).astype(np.int64)
 
 
 def _noisy_sums(question: Linear, found: list[list[int]], scales: Floats) -> Floats:

@@ -41,7 +41,7 @@ from rpac.certificate.attempts import Attempts, Memory
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.evidence import proved_leakage
 from rpac.certificate.issue import described, facts, marked
-from rpac.errors import BudgetExceeded, InputError, LedgerError, TooLarge, Withheld
+from rpac.errors import BudgetExceeded, InputError, LedgerError, Withheld
 from rpac.ledger.anchor import Position
 from rpac.ledger.entries import NANO, Line, Receipt, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
@@ -159,7 +159,7 @@ class Conversation(ABC):
             self._afford(nats)
         book = partial(self._withhold, None if known else key, request)
         asked = question_of(question)  # before it runs, and could tell
-        with withheld(book, static=(InputError, TooLarge)):
+        with withheld(book, static=(InputError,)):
             outputs = self._outputs(question)
         with self._lock:
             self._ready()

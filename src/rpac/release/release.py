@@ -31,7 +31,7 @@ from rpac.budget import ResidualEntropy, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.issue import issue
-from rpac.errors import BudgetExceeded, InputError, TooLarge, Withheld
+from rpac.errors import BudgetExceeded, InputError, Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
@@ -179,7 +179,7 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
     if ledger is not None and known is None:
         ledger.check(max(nats or 0.0, Withheld.NATS), line)
     book = refusal_in(ledger, None if known else request.key, terms)
-    with withheld(book, static=(InputError, TooLarge)):
+    with withheld(book, static=(InputError,)):
         outputs = request.outputs()
     with withheld(book):
         if ledger is not None and known is not None:

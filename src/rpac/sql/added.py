@@ -25,7 +25,7 @@ from rpac.sql.syntax import Node, group_keys, snippet
 from rpac.sql.tables import UNIT, described, put_in_schema, run
 
 _BITS = 60
-"""Bits of a group's sum of absolute values, on its grid."""
+"""Bits of a group's largest number, on its grid; its sum may have as many more as it likes."""
 _LEAST = -900
 """Exponent below which a grid would leave the numbers of float64."""
 
@@ -231,10 +231,10 @@ class AddedRows:
         return self._unscaled(sums, scales)
 
     def _group_scales(self, rows: str, size: int) -> Floats:
-        """Return (groups, floats) steps: powers of two that hold a group's absolute sum in bits."""
+        """Return (groups, floats) steps: powers of two that hold a group's largest in `_BITS`."""
         most = np.zeros((size, len(self._floats)))
         if self._floats:
-            listed = [f"sum(abs({self._float(j)})) AS t{j}" for j in self._floats]
+            listed = [f"max(abs({self._float(j)})) AS t{j}" for j in self._floats]
             sql = f"SELECT g.g AS g, {', '.join(listed)} FROM {rows} GROUP BY g.g"
             found = run(self.tables, sql, "fetchnumpy")
             for n, j in enumerate(self._floats):

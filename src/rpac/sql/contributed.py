@@ -7,8 +7,9 @@ a1, ... that are finite or NULL. From it, for everything that a release needs (`
     places  the level's m, of the histogram of l over units: min over v of v + B #{units with l > v}
     sums    squares of lengths as integers by unit, the joint clip, and integer sums by group
 
-They are the very numbers that `person.mechanism.Held` computes in this process: floating point is
-used row by row and unit by unit, in one order of operations, and whatever is added up is integers.
+They are the numbers that `person.mechanism.Held` computes in this process, but for a last bit where
+an engine rounds a large integer to a float in its own way: floating point is used row by row and
+unit by unit, in one order of operations, and whatever is added up is integers.
 l is taken by a logarithm: a fixed function of what the unit adds, which is all that `person.level`
 asks for, and the menu's index but where an entry is within rounding of one. No expression here can
 fail: magnitudes are held to 1e-100 .. 1e100 before the first product (`FAR`, `NEAR`), and whatever

@@ -14,11 +14,13 @@ from typing import Any
 from sqlglot import exp, parse_one
 
 from rpac._base.checks import refuse
-from rpac.errors import MechanismError
+from rpac.errors import MechanismError, RpacError
 from rpac.sql.owners import RAW
 from rpac.sql.slices import Part, by_bit, count_bytes
 from rpac.sql.syntax import Node
 
+_WIDEST = 38
+"""Digits of DuckDB's widest decimal."""
 _MOST = "1e308"
 """What is larger, or no number, is not added up."""
 
@@ -60,6 +62,8 @@ class Elsewhere(ABC):
         """Return DuckDB's types of a table's columns, by lower-case name."""
         try:
             found = self.describe(table)
+        except RpacError:
+            raise
         except Exception as error:  # a driver's own
             kind = f"a {type(error).__name__}"
             raise refuse(f"a table {table!r} that can be read", kind, "Check its name.") from None
@@ -71,7 +75,11 @@ class Elsewhere(ABC):
         """Return DuckDB's name of a type; what it has none for is text, and cannot be computed."""
         plain, bracket, sizes = kind.lower().partition("(")
         name = self.types.get(plain.strip(), "VARCHAR")
-        return f"DECIMAL({sizes}" if name == "DECIMAL" and bracket else name
+        if name != "DECIMAL" or not bracket:
+            return name
+        whole, _, scale = sizes.rstrip(")").partition(",")
+        fits = int(whole) <= _WIDEST and 0 <= int(scale or 0) <= int(whole)
+        return f"DECIMAL({int(whole)},{int(scale or 0)})" if fits else "DOUBLE"
 
     def written(self, tree: Node) -> str:
         """Return a query in the engine's dialect."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 import shutil
 import tempfile
@@ -26,6 +27,7 @@ _UNREAD = (
 _NESTED = re.compile(r"\b(STRUCT|ENUM|UNION|MAP|ROW)\(", re.IGNORECASE)
 _BRACKETS = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|[()]")
 """What opens and closes, outside of names and entries in quotes."""
+_SPILL = "rpac-spill-"
 _WAREHOUSES = (".duckdb", ".ddb")
 _FRAMES = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 
@@ -43,9 +45,15 @@ def connect(memory_limit: str | None = None, temp_directory: str | Path | None =
     connection = duckdb.connect()
     for schema in ("raw", "pool", "world"):
         connection.execute(f"CREATE SCHEMA {schema}")
-    spill = tempfile.mkdtemp(prefix="rpac-", dir=temp_directory)  # mode 0700
+    try:
+        _sweep(Path(tempfile.gettempdir() if temp_directory is None else temp_directory))
+        spill = tempfile.mkdtemp(prefix=f"{_SPILL}{os.getpid()}-", dir=temp_directory)  # mode 0700
+    except OSError as error:
+        got, move = f"a {type(error).__name__}", "Name a folder that exists and is yours."
+        raise refuse("a folder to write to in `temp_directory`", got, move) from None
     weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
     connection.execute(f"SET temp_directory = {_literal(spill)}")
+    connection.execute("SET enable_progress_bar = false")
     if memory_limit is not None:
         try:
             connection.execute(f"SET memory_limit = {_literal(memory_limit)}")
@@ -53,6 +61,15 @@ def connect(memory_limit: str | None = None, temp_directory: str | Path | None =
             got = repr(memory_limit)
             raise refuse("a memory limit such as '2GB'", got, "Write a number and GB.") from None
     return connection
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that were killed have left behind, of this user's."""
+    for found in folder.glob(f"{_SPILL}*"):
+        pid = found.name.removeprefix(_SPILL).partition("-")[0]
+        dead = pid.isdecimal() and not Path(f"/proc/{pid}").exists()
+        if dead and Path("/proc/self").exists() and found.stat().st_uid == os.getuid():
+            shutil.rmtree(found, ignore_errors=True)
 
 
 def close_files(connection: Any, files: Sequence[str]) -> None:
@@ -122,9 +139,22 @@ def _in_file(connection: Any, name: str, file: Path, at: str) -> str:
         connection.execute(f"ATTACH IF NOT EXISTS {_literal(str(file))} AS {home} (READ_ONLY)")
         return f"VIEW {at} AS FROM {home}.main.{quoted(name)}"
     if not file.name.lower().endswith((".csv", ".csv.gz")):
+        _refuse_other_columns(connection, name, parquet_files(file))
         listed = ", ".join(map(_literal, parquet_files(file)))
-        return f"VIEW {at} AS FROM read_parquet([{listed}])"
+        return f"VIEW {at} AS FROM read_parquet([{listed}], hive_partitioning = false)"
     return f"TABLE {at} AS FROM {_literal(str(_existing(file)))}"
+
+
+def _refuse_other_columns(connection: Any, name: str, files: list[str]) -> None:
+    """Demand one schema of all files: a cast to the first one's types would fail on some rows."""
+    found = {
+        str(connection.execute(f"DESCRIBE FROM read_parquet({_literal(one)}, "
+                               "hive_partitioning = false)").fetchall())
+        for one in files
+    }  # fmt: skip
+    if len(found) > 1:
+        got, move = f"{len(found)} of them", "Write them with the same columns and types."
+        raise refuse(f"one schema in all files of table {name!r}", got, move)
 
 
 def parquet_files(path: Any) -> list[str]:

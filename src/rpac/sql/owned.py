@@ -58,6 +58,11 @@ class Owned(Tables):
         self.home = "raw" if self.typed else "pool"
         super().__init__(tables, unit, links, public=named, **options)
 
+    @property
+    def declared_types(self) -> bool:
+        """Whether types are those of files or of a database elsewhere."""
+        return self.typed
+
     def _load(self, name: str, data: Any) -> dict[str, str]:
         if self.typed or name.lower() in self._open:
             return super()._load(name, data)

@@ -17,6 +17,8 @@ from rpac.sql.slices import Part, by_bit, by_byte, count_bytes, count_words, unf
 from rpac.worlds.keyed import blocks, salt
 from rpac.worlds.members import Members
 
+MOST_WORLDS = 8_192
+"""Worlds of one question in SQL: sixteen of them are a column."""
 FETCHED = 1 << 19
 """Bytes of membership that a database elsewhere is asked for: all that success rates need."""
 
@@ -106,7 +108,8 @@ class People:
 
     def members(self) -> Members:
         """Return who is in which world; the bits are fetched when they are looked at."""
-        key, size = f"keyed bits, seed {self.seed}", self.units * count_bytes(self.pairs)
+        key = f"keyed bits of {'.'.join(self.home.unit)}, seed {self.seed}"
+        size = self.units * count_bytes(self.pairs)
         here = self.home.engine is None or size <= FETCHED
         return Members.later(self._bits, self.units, self.worlds, key, at_hand=here)
 
@@ -133,6 +136,13 @@ class People:
         found = engine.hashes(self.home.ids, self.salts, self.home.places)
         rows = sorted(bytes.fromhex("".join(row))[:size] for row in found)
         return np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
+
+
+def hold_worlds(worlds: int) -> None:
+    """Refuse more worlds than one query can name, before anything is read."""
+    if worlds > MOST_WORLDS:
+        move = "Use fewer: 512 are many."
+        raise refuse(f"at most {MOST_WORLDS} worlds in SQL", worlds, move, TooLarge)
 
 
 def _salts(pairs: int, seed: int) -> list[str]:

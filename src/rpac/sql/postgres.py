@@ -36,11 +36,13 @@ class Postgres(Elsewhere):
             raise refuse("the `postgres` extra", "none", move) from None
         try:
             self._db: Any = psycopg.connect(url, autocommit=True)
-        except psycopg.Error as error:
-            kind = f"a {type(error).__name__}"
-            raise refuse("a server that answers", kind, "Check the URL.", InputError) from None
+        except psycopg.Error as error:  # in the words of driver and server; no table was read yet
+            said = " ".join(str(error).split())[:160].rstrip(".")
+            move = "Check host, port, database and user."
+            raise refuse("a server that answers", said, move, InputError) from None
         weakref.finalize(self, self._db.close)
         self._db.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+        self._db.execute("SET statement_timeout = 0")  # what takes long would tell of rows
 
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Return names and types of a table's columns; "schema.table" or "table"."""
@@ -49,6 +51,10 @@ class Postgres(Elsewhere):
             "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
         )
         quoted = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
+        may = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
+        if self._db.execute(may, [quoted]).fetchall() == [(False,)]:
+            move = "GRANT SELECT on it to this user."
+            raise refuse(f"a right to read table {table!r}", "none", move)
         return [(str(name), str(kind)) for name, kind in self._db.execute(sql, [quoted]).fetchall()]
 
     def md5(self, salt: str) -> str:

@@ -160,11 +160,11 @@ class Contributions:
         for name, join in joined(scope.expression):
             if first is None or name == first or not self.analysis.source(scope, name).owned:
                 continue
-            same = f'"{first}".{UNIT} = "{name}".{UNIT}'
-            if join.side:
-                join.on(same, copy=False, dialect="duckdb")
+            same = exp.column(UNIT, first, quoted=True).eq(exp.column(UNIT, name, quoted=True))
+            if join is not None and join.side:
+                join.on(same, copy=False)
             else:
-                scope.expression.where(same, copy=False, dialect="duckdb")  # type: ignore[attr-defined]
+                scope.expression.where(same, copy=False)  # type: ignore[attr-defined]
 
     def _written(self, schema: str = "pool") -> str:
         """Return the query that is run: whose row, in which group, and its numbers."""

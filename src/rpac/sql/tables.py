@@ -23,10 +23,11 @@ from rpac.sql.engine import (
     quoted,
     tables_in,
 )
+from rpac.sql.measures import whole_type
 from rpac.sql.owners import RAW as RAW
 from rpac.sql.owners import UNIT as UNIT
 from rpac.sql.owners import direct, owned, owners
-from rpac.sql.people import Home, People
+from rpac.sql.people import Home, People, hold_worlds
 from rpac.worlds.source import Pool, Subsets, even
 
 
@@ -67,6 +68,7 @@ class Tables:
         memory_limit: str | None = None,
         temp_directory: str | Path | None = None,
     ) -> None:  # fmt: skip
+        hold_worlds(even(worlds))
         self.engine, named = engine, _by_name(tables, away=engine is not None)
         self.connection = connect(memory_limit, temp_directory)
         self.kind = "rows" if engine else kind_of(next(iter(named.values())))
@@ -75,6 +77,8 @@ class Tables:
         self.columns = {name.lower(): self._load(name, data) for name, data in named.items()}
         self.public, self.keys = self._named_public(public), dict(keys or {})
         self.unit = self._named_unit(unit)
+        if self.engine is not None:
+            self._refuse_unlike(self.unit, self.unit)
         self.private = self._owned_tables()
         self.entities = self._entities()
         self._draw_from(worlds, seed)
@@ -206,6 +210,8 @@ class Tables:
         """Return private tables in the order that owners spread: name to (column, parent, key)."""
         for end in (*self.links, *self.links.values()):
             self._known(end, "links")
+        for child, parent in self.links.items() if self.declared_types else ():
+            self._refuse_unlike(child, parent)
         owned: dict[str, tuple[str, str, str] | None] = {self.unit[0]: None}
         for _ in self.columns:
             for (child, column), (parent, key) in self.links.items():
@@ -214,6 +220,20 @@ class Tables:
         for name in self.columns:
             self._one_side(name, owned)
         return owned
+
+    @property
+    def declared_types(self) -> bool:
+        """Whether types are the database's own, and decide how ids are spelled and compared."""
+        return self.engine is not None
+
+    def _refuse_unlike(self, child: tuple[str, str], parent: tuple[str, str]) -> None:
+        """Refuse a link between types of which equal entries may be spelled otherwise."""
+        kinds = [self.columns[table][column] for table, column in (child, parent)]
+        whole, text = all(map(whole_type, kinds)), kinds == ["VARCHAR", "VARCHAR"]
+        if not (whole or text or (kinds[0] == kinds[1] and self.engine is None)):
+            got = f"{'.'.join(child)} {kinds[0]} and {'.'.join(parent)} {kinds[1]}"
+            move = "Link whole numbers, or text: CAST them in a view."
+            raise refuse("links between ids of one kind", got, move)
 
     def _one_side(self, name: str, owned: Mapping[str, tuple[str, str, str] | None]) -> None:
         """Refuse a table that is neither public nor anybody's, or both."""
@@ -230,11 +250,14 @@ class Tables:
             raise refuse(f"table {name!r} public or linked", f"both: {other}", "Choose one.")
 
     def _entities(self) -> dict[tuple[str, str], str]:
-        """Return which columns determine the unit, by the key they stand for."""
+        """Return which columns determine the unit, by the key they stand for.
+
+        Those alone that owners are found by: a second link of a table names somebody else.
+        """
         found = {self.unit: ".".join(self.unit)}
         for _ in self.columns:
             for child, parent in self.links.items():
-                if parent[0] in self.private:
+                if parent[0] in self.private and self.private[child[0]] == (child[1], *parent):
                     found.setdefault(parent, ".".join(parent))
                     found[child] = found[parent]
         return found
@@ -323,6 +346,10 @@ def put_in_schema(tree: Any, tables: Tables, schema: str) -> None:
 
 def _by_name(tables: Any, *, away: bool) -> Mapping[str, Any]:
     """Return tables by name, however they were given."""
+    given = tables.values() if isinstance(tables, Mapping) else tables
+    if away and not (isinstance(given, str) or all(isinstance(name, str) for name in given)):
+        move = "Pass ['customer'] or {'customer': 'schema.customer'}."
+        raise refuse("names of tables elsewhere", type(tables).__name__, move)
     if away and isinstance(tables, Sequence):
         tables = {name: name for name in ([tables] if isinstance(tables, str) else tables)}
     if isinstance(tables, str | Path):

@@ -105,7 +105,8 @@ class Typed:
             inside = exp.Between(this=node.copy(), low=days[0], high=days[1])
             return exp.Case().when(inside, exp.cast(node.copy(), "TIMESTAMP")), plain
         if known.kind == "text" and known.raw:
-            return exp.cast(node.copy(), "TEXT"), plain
+            most = exp.Literal.number(1 << 20)  # an engine may fail on what is much longer
+            return exp.Left(this=exp.cast(node.copy(), "TEXT"), expression=most), plain
         return node.copy(), plain
 
     def _read_number(self, node: Node, raw: str) -> Node:
@@ -177,6 +178,10 @@ class Typed:
 
     def _sum(self, node: Node) -> Read:
         (a, x), (b, y) = (self.read(side, "number") for side in (node.left, node.right))
+        if x.high + 1 > RANGE:
+            a, x = held(a, a.copy()), Known("number", -HELD, HELD)
+        if y.high + 1 > RANGE:
+            b, y = held(b, b.copy()), Known("number", -HELD, HELD)
         low, high = min(x.low, y.low) - 17, max(x.high, y.high) + 1
         return type(node)(this=_wrapped(a), expression=_wrapped(b)), Known("number", low, high)
 

@@ -14,6 +14,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeAlias, final
 
@@ -143,7 +144,8 @@ class Dask(Engine):
                 host="127.0.0.1",
                 dashboard_address=None,
             )
-        self._client = distributed.Client(address) if client is None else client
+        with _reached(address):
+            self._client = distributed.Client(address) if client is None else client
         if self._own:
             self._client.wait_for_workers(1 if workers is None else workers)
         self.workers = max(1, sum(self._client.nthreads().values()))
@@ -197,7 +199,8 @@ class Ray(Engine):
                 _node_ip_address="127.0.0.1",
             )
         elif self._own:
-            ray.init(address=address, log_to_driver=False)
+            with _reached(address):
+                ray.init(address=address, log_to_driver=False)
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._lost = (
             ray.exceptions.WorkerCrashedError,
@@ -244,6 +247,17 @@ def _result(of: Any, lost: Any) -> Outcome:
     except Exception as error:  # the task itself raises nothing: it was never begun
         return Outcome((), unready=f"a {type(error).__name__} before it was run")
     return found
+
+
+@contextmanager
+def _reached(address: Any) -> Iterator[None]:
+    """Say in rpac's own words that a cluster does not answer; no world has been looked at yet."""
+    try:
+        yield
+    except Exception as error:  # each engine has errors of its own
+        got = f"a {type(error).__name__} at {address!r}" if isinstance(address, str) else "none"
+        move = "Check the address, and that rpac[cluster] is installed there and here."
+        raise refuse("a cluster that answers", got, move) from None
 
 
 def _imported(module: str, name: str) -> Any:
