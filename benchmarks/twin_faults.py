@@ -25,7 +25,6 @@ from rpac.answers import presence as shown
 from rpac.front import privatize as front
 from rpac.person import entries, mechanism
 from rpac.person.contributions import added
-from rpac.person.level import place
 from rpac.person.mechanism import bound_of
 from rpac.release import presence
 
@@ -44,8 +43,8 @@ def noise_halved() -> Any:
 
 
 def level_without_noise() -> Any:
-    def bare(reach: Any, menu: Any, c_m: float) -> int:
-        return min(max(place(reach, menu), 0), len(menu) - 1)
+    def bare(exact: int, size: int, c_m: float) -> int:
+        return min(max(exact, 0), size - 1)
 
     return mock.patch.object(mechanism, "draw_level", bare)
 

@@ -279,3 +279,21 @@ def test_people_as_they_are_in_frames(tmp_path):
         made = rpac.privatize(rpac.statistics.sum("x"), rpac.Presence(frame, "id"), 0.01)
         found.append(type(made.value))
     assert len({*found}) == 1
+
+
+def test_an_alias_cannot_be_code():
+    """The tie of joined rows was written as text, and a quote in an alias ended its name."""
+    people = pd.DataFrame({"id": range(40), "x": [10.0 * i for i in range(40)]})
+    bills = pd.DataFrame({"who": range(40), "y": 1.0})
+    db = rpac.Database({"t": people, "b": bills}, "t.id", {"b.who": "t.id"})
+    found = []
+    for least in (300, 390):
+        code = f"(SELECT count(*) FROM pool.t AS z WHERE z.id = '38' AND z.x > {least}) > 0"
+        name = f't1".__unit AND {code} AND "t1".__unit = "t1'.replace('"', '""')
+        sql = f'SELECT count(*) AS n FROM t AS t1 JOIN b AS "{name}" ON t1.id = "{name}".who'
+        try:
+            rpac.privatize(db.query(sql), db.presence, rpac.SuccessRate(0.99))
+            found.append("answered")
+        except rpac.InputError as error:
+            found.append(str(error).replace(str(least), ""))
+    assert found[0] == found[1]

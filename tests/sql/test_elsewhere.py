@@ -108,3 +108,32 @@ def test_engines_by_address_session_or_themselves(url):
 def test_rows_that_are_units_need_a_column_elsewhere(url):
     with pytest.raises(rpac.InputError, match="a column of ids, in a database elsewhere"):
         _ = rpac.Database(["code"], "rows", engine=url).source
+
+
+def test_links_and_ids_are_of_one_kind_elsewhere(url):
+    """Equal entries of other types may be spelled otherwise: one person would be several."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("CREATE TABLE IF NOT EXISTS odd (who numeric, name text, x double precision)")
+    said = SAID | {"links": SAID["links"] | {"odd.who": "person.id"}}
+    with pytest.raises(
+        rpac.InputError, match=r"links between ids of one kind; got odd.who DECIMAL"
+    ):
+        _ = rpac.Database([*TABLES, "odd"], engine=url, **said).source
+    with pytest.raises(
+        rpac.InputError, match=r"ids of one kind; got odd.x DOUBLE and odd.x DOUBLE"
+    ):
+        _ = rpac.Database(["odd"], "x", engine=url).source
+
+
+def test_tables_elsewhere_are_names_and_no_row_is_printed(url):
+    with pytest.raises(rpac.InputError, match=r"names of tables elsewhere; got dict\. Pass"):
+        _ = rpac.Database(TABLES, engine=url, **SAID).source
+
+
+def test_decimals_that_duckdb_cannot_hold_are_floats():
+    engine = object.__new__(Postgres)
+    kinds = ["numeric(38,2)", "numeric(100,2)", "numeric(3,-5)", "numeric(4)"]
+    found = [engine.duckdb_type(kind) for kind in kinds]
+    assert found == ["DECIMAL(38,2)", "DOUBLE", "DOUBLE", "DECIMAL(4,0)"]

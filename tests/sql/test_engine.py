@@ -166,3 +166,52 @@ def test_types_are_cut_to_their_first_word():
         'UNION("a)b" INT': "UNION",
     }.items():
         assert without_fields(text) == short
+
+
+def test_files_of_one_table_have_one_schema_and_folders_name_nothing(con, tmp_path):
+    for part, table in (("zip=1", frame(x=[1])), ("zip=n-a", frame(x=[2]))):
+        (tmp_path / part).mkdir()
+        table.to_parquet(tmp_path / part / "rows.parquet")
+    assert load(con, "t", tmp_path) == {"x": "BIGINT"}
+    frame(x=["a"]).to_parquet(tmp_path / "zip=1" / "more.parquet")
+    with pytest.raises(rpac.InputError, match=r"one schema in all files of table 'u'; got 2 of"):
+        load(con, "u", str(tmp_path / "**" / "*.parquet"))
+    with pytest.raises(rpac.InputError, match="Expected Parquet files; got none in"):
+        load(con, "v", tmp_path / "nothing*.parquet")
+
+
+def test_a_warehouse_is_read_in_place(tmp_path):
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as made:
+        made.execute("CREATE TABLE Person AS SELECT range AS id, range % 2 AS g FROM range(40)")
+        made.execute("CREATE VIEW old AS FROM person WHERE id > 20")
+    db = rpac.Database(
+        path, "person.id", public=["person.g"], links={"old.id": "person.id"}, worlds=16
+    )
+    outputs = rpac.simulate(db.source, db.query("SELECT g, count(*) AS n FROM person GROUP BY g"))
+    assert outputs.values.shape == (16, 2)
+    assert sorted(db.columns) == ["old", "person"]
+    broken = tmp_path / "broken.duckdb"
+    broken.write_bytes(b"no database of anybody")
+    with pytest.raises(rpac.InputError, match="a DuckDB file that can be read; got a"):
+        _ = rpac.Database(broken, "person.id").source
+
+
+def test_what_does_not_fit_goes_to_a_folder_of_ones_own(tmp_path):
+    left = tmp_path / "rpac-spill-999999999-x"  # of a process that is not there
+    left.mkdir()
+    (tmp_path / "rpac-spill-odd").mkdir()
+    made = connect("100MB", tmp_path)
+    folders = [path for path in tmp_path.iterdir() if "odd" not in path.name]
+    assert left not in folders
+    assert [path.stat().st_mode & 0o777 for path in folders] == [0o700]
+    made.execute(
+        "CREATE TABLE t AS SELECT range AS a, hash(range)::VARCHAR AS b FROM range(2000000)"
+    )
+    made.close()
+    del made
+    assert [path.name for path in tmp_path.iterdir()] == ["rpac-spill-odd"]
+    with pytest.raises(rpac.InputError, match=r"a memory limit such as '2GB'; got 'lots'"):
+        connect("lots")
+    with pytest.raises(rpac.InputError, match=r"a folder to write to in `temp_directory`; got a"):
+        connect(None, tmp_path / "none")

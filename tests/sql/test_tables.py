@@ -1,5 +1,6 @@
 """Tables with owners: who owns which row, what a world shows, what declarations are refused."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from sqlglot import exp
@@ -209,3 +210,23 @@ def test_no_refusal_of_a_declaration_quotes_an_entry():
             call()
         assert "somebody" not in str(caught.value)
         assert "hidden" not in str(caught.value)
+
+
+def test_a_second_link_of_a_table_ties_nobody():
+    """It names somebody else: a row is owned by the first."""
+    rng = np.random.default_rng(2)
+    users = frame(id=range(12), boss=rng.integers(0, 12, 12))
+    msg = frame(sender=rng.integers(0, 12, 60), receiver=rng.integers(0, 12, 60))
+    links = {"msg.sender": "users.id", "msg.receiver": "users.id"}
+    db = rpac.Database({"users": users, "msg": msg}, "users.id", links, worlds=16)
+    assert ("msg", "receiver") not in db.entities
+    sql = "SELECT avg(u.boss) AS a FROM users u JOIN msg m ON u.id = m.receiver"
+    assert not db.query(sql).one_pass
+    assert db.query(sql.replace("receiver", "sender")).one_pass
+
+
+def test_more_worlds_than_a_query_can_name_are_refused_before_anything_is_read():
+    with pytest.raises(
+        rpac.errors.TooLarge, match=r"at most 8192 worlds in SQL; got 1000000\. Use"
+    ):
+        Tables({"t": "nowhere.parquet"}, "id", worlds=10**6)

@@ -210,8 +210,8 @@ class Tables:
         """Return private tables in the order that owners spread: name to (column, parent, key)."""
         for end in (*self.links, *self.links.values()):
             self._known(end, "links")
-        for child, parent in self.links.items() if self.declared_types else ():
-            self._refuse_unlike(child, parent)
+        for ends in self.links.items() if self.declared_types else ():
+            self._refuse_unlike(*ends)
         owned: dict[str, tuple[str, str, str] | None] = {self.unit[0]: None}
         for _ in self.columns:
             for (child, column), (parent, key) in self.links.items():

@@ -134,8 +134,8 @@ def _on_disk() -> Iterator[None]:
 def _written(path: Path, content: bytes) -> None:
     """Write a file for its owner's eyes: there whole, and on the disk, or not there."""
     half = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    file = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
+        file = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(file, "wb") as out:
             out.write(content)
             out.flush()
