@@ -190,7 +190,7 @@ def cost(rows=10**9, groups=10**4, worlds=512):
     print(f"measured here: {1e9 * each:.2f} ns of a core a row and byte of membership")
     print(
         f"{rows:.0e} rows x {groups} groups x {worlds} worlds: {hours:.1f} core hours at "
-        f"DuckDB's speed, {3 * hours:.0f} to {10 * hours:.0f} at a third to a tenth of it"
+        f"DuckDB's speed, {3 * hours:.1f} to {10 * hours:.1f} at a third to a tenth of it"
     )
     print(
         f"partial sums in each task at most {cells / 1e9:.2f} GB; shuffled at most that times "

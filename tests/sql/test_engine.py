@@ -185,9 +185,8 @@ def test_a_warehouse_is_read_in_place(tmp_path):
     with duckdb.connect(str(path)) as made:
         made.execute("CREATE TABLE Person AS SELECT range AS id, range % 2 AS g FROM range(40)")
         made.execute("CREATE VIEW old AS FROM person WHERE id > 20")
-    db = rpac.Database(
-        path, "person.id", public=["person.g"], links={"old.id": "person.id"}, worlds=16
-    )
+    said = {"public": ["person.g"], "links": {"old.id": "person.id"}, "worlds": 16}
+    db = rpac.Database(path, "person.id", **said)
     outputs = rpac.simulate(db.source, db.query("SELECT g, count(*) AS n FROM person GROUP BY g"))
     assert outputs.values.shape == (16, 2)
     assert sorted(db.columns) == ["old", "person"]

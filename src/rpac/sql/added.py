@@ -196,47 +196,56 @@ class AddedRows:
             raise refuse("numbers to add up", repr(snippet(times[0])), move, MechanismError)
         if self.tables.engine is not None:
             return self._summed_elsewhere(groups, size)
-        met = [f"r.{key} IS NOT DISTINCT FROM g.{key}" for key in self.keys]
-        rows = (
-            f"({self._rows.sql('duckdb')}) AS r "
-            f"JOIN {groups.table} AS g ON {' AND '.join(met) or 'true'}"
-        )
-        people = self.tables.people
-        scales = self._group_scales(rows, size)
-        steps = {j: f"s.s{j}" for j in self._floats}
-        if steps:
-            rows += " JOIN __steps AS s ON s.g = g.g"
-            grid = {f"s{j}": scales[:, n] for n, j in enumerate(self._floats)}
-            show(self.tables.connection, "__steps", {"g": np.arange(size)} | grid)
+        rows, people = self._rows.sql("duckdb"), self.tables.people
+        met = " AND ".join(f"r.{key} IS NOT DISTINCT FROM g.{key}" for key in self.keys) or "true"
+        scales = self._group_scales(f"{groups.table} AS g ON {met}", size)
+        steps = {j: f"g.s{j}" for j in self._floats}
+        grid = {f"s{j}": scales[:, n] for n, j in enumerate(self._floats)}
+        show(self.tables.connection, "__steps", {"g": np.arange(size)} | grid)
         group = f"CAST(g.g AS {_small(size)}) AS g"
         numbers = ", ".join([group, *people.words, *self._numbers(steps)])
         try:
             run(self.tables, "SET perfect_ht_threshold = 24")
+            listed = f"SELECT * FROM {groups.table} JOIN __steps USING (g)"  # few: joined at once
+            run(self.tables, f"CREATE OR REPLACE TEMP TABLE __grid AS {listed}")
             run(
                 self.tables,
-                f"CREATE OR REPLACE TEMP TABLE __rows AS SELECT {numbers} FROM {rows} "
-                "JOIN pool.__units AS u ON r.k = u.k",
+                f"CREATE OR REPLACE TEMP TABLE __rows AS SELECT {numbers} FROM ({rows}) AS r "
+                f"JOIN __grid AS g ON {met} JOIN pool.__units AS u ON r.k = u.k",
             )
-            cells = by_byte("__rows", ["g"], self.parts, people.pairs)
-            found = run(self.tables, by_bit(cells, ["g"], self.parts, "DOUBLE"), "fetchnumpy")
+            parts = self._simplest()
+            cells = by_byte("__rows", ["g"], parts, people.pairs)
+            found = run(self.tables, by_bit(cells, ["g"], parts, "DOUBLE"), "fetchnumpy")
             run(self.tables, "DROP TABLE __rows")
         finally:
             run(self.tables, "RESET perfect_ht_threshold")
-            if steps:
-                self.tables.connection.unregister("__steps")
+            self.tables.connection.unregister("__steps")
         columns = [np.ma.filled(np.ma.asarray(found[f"x{i}"], np.float64), np.nan)
                    for i in range(16 * len(self.parts))]  # fmt: skip
         shape = (people.worlds, size, len(self.parts))
         sums = unfolded(found["g"], found["i"], np.stack(columns, axis=1), shape)
         return self._unscaled(sums, scales)
 
-    def _group_scales(self, rows: str, size: int) -> Floats:
+    def _simplest(self) -> list[Part]:
+        """Return the parts, counts of what is never missing as counts of rows: one for all."""
+        listed = ", ".join(["count(*)", *(f"count(y{j})" for j in self._arguments)])
+        ((rows, *there),) = run(self.tables, f"SELECT {listed} FROM __rows")
+        whole = {f"c{j}" for j, n in zip(self._arguments, there, strict=True) if n == rows}
+        return [Part(p.name, "count(*)") if p.name in whole else p for p in self.parts]
+
+    def _group_scales(self, groups: str, size: int) -> Floats:
         """Return (groups, floats) steps: powers of two that hold a group's largest in `_BITS`."""
         most = np.zeros((size, len(self._floats)))
         if self._floats:
-            listed = [f"max(abs({self._float(j)})) AS t{j}" for j in self._floats]
-            sql = f"SELECT g.g AS g, {', '.join(listed)} FROM {rows} GROUP BY g.g"
-            found = run(self.tables, sql, "fetchnumpy")
+            largest = [f"max(abs({self._float(j)})) AS t{j}" for j in self._floats]
+            by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+            rows = (
+                f"SELECT {', '.join([*self.keys, *largest])} FROM ({self._rows.sql('duckdb')}) AS r"
+            )
+            listed = ", ".join(["g.g AS g", *(f"r.t{j}" for j in self._floats)])
+            found = run(
+                self.tables, f"SELECT {listed} FROM ({rows}{by}) AS r JOIN {groups}", "fetchnumpy"
+            )
             for n, j in enumerate(self._floats):
                 most[found["g"], n] = np.ma.filled(np.ma.asarray(found[f"t{j}"], np.float64), 0.0)
         return _steps(most)
