@@ -1,6 +1,6 @@
 """Time and memory against rows, groups, worlds, numbers and workers, with fitted exponents.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.scale [rows groups worlds hundred tpch plots cost]
+    OMP_NUM_THREADS=1 python -m benchmarks.scale [rows groups worlds numbers hundred tpch plots]
 
 A question is `sum, count, average by group` over a generated Parquet file, asked of the embedded
 DuckDB with a limit of 2 GB of memory; each point is a process of its own, whose peak is its own.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import tpch
+from benchmarks import dimension, tpch
 
 SQL = "SELECT g, sum(x) AS s, count(*) AS n, avg(x) AS a FROM t GROUP BY g"
 KEPT = Path(__file__).with_suffix(".json")
@@ -167,6 +167,8 @@ def plots():
         axis.loglog(sizes, [p["seconds"] for p in points], "o-", label="private")
         if "plain" in points[0]:
             axis.loglog(sizes, [p["plain"] for p in points], "s--", label="plain")
+        axis.set_xticks(sizes, labels=[f"{n:,}" if n < 10_000 else f"{n:.0e}" for n in sizes])
+        axis.minorticks_off()
         axis.set_xlabel(f"{name} (exponent {exponent(points, name):.2f})")
         axis.grid(alpha=0.3)
         axis.legend(frameon=False)
@@ -199,9 +201,14 @@ def cost(rows=10**9, groups=10**4, worlds=512):
     print(f"at $0.05 a core hour: ${0.05 * 3 * hours:.2f} to ${0.05 * 10 * hours:.2f}")
 
 
+def numbers():
+    """Keep the figures of `benchmarks.dimension`: one release against the numbers in it."""
+    keep("numbers", dimension.measured())
+
+
 PARTS = {
     **{name: (lambda n=name: series(n)) for name in SERIES},
-    "hundred": hundred, "tpch": tpch_ratios, "plots": plots, "cost": cost,
+    "numbers": numbers, "hundred": hundred, "tpch": tpch_ratios, "plots": plots, "cost": cost,
 }  # fmt: skip
 
 

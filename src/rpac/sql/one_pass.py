@@ -77,8 +77,15 @@ class OnePass:
             self._refuse_inner_queries()
 
     def _refuse_inner_queries(self) -> None:
-        """Refuse what is computed from sums by looking at tables again: they are elsewhere."""
+        """Refuse what is computed from sums by looking at tables again: they are elsewhere.
+
+        So is what makes several rows of one, which engines do not agree on.
+        """
         tree = self.question.tree
+        several = tree.find(exp.GenerateSeries, exp.Unnest, exp.Explode)
+        if several is not None:
+            got, move = repr(snippet(several)), "Count or sum rows as they are."
+            raise refuse("functions of one row that are one entry, elsewhere", got, move)
         nodes = [tree.selects[m.place] for m in self.question.measures]
         nodes += [tree.args["having"]] if tree.args.get("having") else []
         found = [node for node in nodes if node.find(exp.Query)]
