@@ -179,3 +179,12 @@ def test_a_driver_that_was_killed_goes_on(kind, tmp_path):
     assert len(log.read_text().splitlines()) <= 120 + 2 * 10 + 8
     source = rpac.Subsets(np.arange(50.0), worlds=120)
     assert again.stdout.strip() == rpac.simulate(source, lambda x: float(x.mean())).digest
+
+
+def test_a_cluster_that_does_not_answer_is_named_by_its_address():
+    from rpac.worlds.engines import _reached
+
+    for address, got in (("tcp://nowhere:1", "a OSError at 'tcp://nowhere:1'"), (None, "none")):
+        told = rf"a cluster that answers; got {got}\. Check the address"
+        with pytest.raises(rpac.InputError, match=told), _reached(address):
+            raise OSError("with words of its own")

@@ -135,7 +135,9 @@ def _limbs(values: Floats) -> list[Floats]:
     found: list[Floats] = []
     rest = values
     while not found or rest.any():
-        size = np.frexp(np.abs(rest).max(axis=0))[1] + len(rest).bit_length()  # in no order
+        size = (
+            np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1] + len(rest).bit_length()
+        )  # in no order
         exponent = np.maximum(size, _LEAST)
         step = np.ldexp(1.0, exponent - 52)
         found.append(np.rint(rest / step) * step)
