@@ -22,6 +22,7 @@ from rpac._base.types import Floats
 from rpac.certificate.exact import lattice_law
 from rpac.certificate.person import unit_success
 from rpac.noise.base import Law, Noise
+from rpac.noise.channel import Channel
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.worlds.outputs import Outputs
 
@@ -173,13 +174,11 @@ def intrinsic_privacy(weights: Any, reference: SecretReference, name: Name = "kl
 
 
 def joint_law(outputs: Outputs, noise: Law) -> Floats:
-    """Return P(world, release), (m, cells), for labels or noise in one direction."""
+    """Return P(world, release), (m, cells), for channels or noise in one direction."""
     p = outputs.weights
     law = tabulate(outputs, noise)
-    if outputs.kind == "label":
-        codes, names = outputs.codes(law), range(len(outputs.labels))
-        columns = [p * np.exp(law.log_likelihood(codes, np.array([name]))) for name in names]
-        return np.stack(columns, axis=1)
+    if isinstance(law, Channel):
+        return np.asarray(p[:, None] * law.matrix[outputs.codes(law)[:, 0]])
     assert isinstance(law, GridNoise)
     if law.rank != 1:
         raise refuse(

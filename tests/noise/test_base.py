@@ -12,6 +12,7 @@ from rpac.noise.base import (
     study_uniforms,
     system_uniforms,
 )
+from rpac.noise.codebook import Codebook
 from rpac.noise.grid import GridNoise
 from rpac.noise.label import LabelChannel
 
@@ -46,7 +47,7 @@ def test_uniforms_fill_their_range_and_differ_every_time():
 
 def test_every_law_answers_the_same_questions():
     """Whoever releases, attacks or prints a law need not ask which kind it is."""
-    kinds = [GridNoise, LabelChannel]
+    kinds = [GridNoise, LabelChannel, Codebook]
     assert all(issubclass(kind, Releasable) for kind in kinds)
     for question in ("power", "digest", "rank", "encode", "noisy", "decode", "log_likelihood",
                      "error", "applied", "describe"):  # fmt: skip

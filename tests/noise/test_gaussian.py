@@ -57,8 +57,8 @@ def test_diagonal_covariances_keep_their_coordinates():
 
 def test_what_is_applied_for_study_is_the_output_plus_noise():
     noise = rpac.GaussianNoise(np.diag([4.0, 1e-12]))
-    values = np.tile([[5.0, -3.0]], (20_000, 1))
-    made = noise.applied(values, np.random.default_rng(4)) - values
+    outputs, worlds = rpac.Outputs([[5.0, -3.0], [0.0, 0.0]]), np.zeros(20_000, int)
+    made = noise.applied(outputs, worlds, np.random.default_rng(4)) - outputs.values[0]
     assert made.std(axis=0) == pytest.approx([2.0, 1e-6], rel=0.03)
-    again = noise.applied(values, np.random.default_rng(4)) - values
+    again = noise.applied(outputs, worlds, np.random.default_rng(4)) - outputs.values[0]
     assert (made == again).all()  # study randomness repeats

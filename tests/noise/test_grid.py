@@ -86,7 +86,10 @@ BAD = {
         "Expected `weights` that sum to 1; got 1.1. Divide",
     ),
     "not square channel": (lambda: rpac.LabelChannel([[1.0, 0.0]]), "Expected a square `matrix`"),
-    "rows off": (lambda: rpac.LabelChannel([[0.5, 0.6], [0, 1]]), "`matrix row` that sum to 1"),
+    "rows off": (
+        lambda: rpac.LabelChannel([[0.5, 0.6], [0, 1]]),
+        "rows of `matrix` that sum to 1; got 1.1",
+    ),
     "keep": (
         lambda: rpac.LabelChannel.randomized_response(3, 1.0),
         "Expected `keep` between 0.0 and 1.0; got 1.0",
@@ -221,7 +224,7 @@ def test_what_a_release_says_of_its_noise():
 
 def test_a_release_for_study_lies_on_the_grid_of_the_release():
     law = REGISTRY["grid"]
-    made = law.applied(GRID_OUTPUTS.values, np.random.default_rng(6))
+    made = law.applied(GRID_OUTPUTS, np.arange(len(GRID_OUTPUTS.values)), np.random.default_rng(6))
     steps = (made - law.center) @ law.basis / law.steps
     assert np.abs(steps - np.rint(steps)).max() < 1e-6
 

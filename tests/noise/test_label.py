@@ -38,7 +38,7 @@ def test_a_channel_answers_what_every_law_answers():
     )
     seen = np.bincount([int(channel.noisy(np.array([0]))[0]) for _ in range(4_000)], minlength=3)
     assert np.abs(seen / 4_000 - [0.7, 0.2, 0.1]).max() < 0.05
-    made = channel.applied(np.zeros((4_000, 1)), np.random.default_rng(0))
+    made = channel.applied(outputs, np.zeros(4_000, int), np.random.default_rng(0))
     assert np.abs(np.bincount(made[:, 0].astype(int)) / 4_000 - [0.7, 0.2, 0.1]).max() < 0.05
     assert channel.digest == channel.describe()["digest"]
 

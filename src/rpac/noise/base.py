@@ -10,16 +10,22 @@ import numpy as np
 
 from rpac._base.frozen import Frozen
 from rpac._base.types import Floats, Ints, Json, Table
+from rpac.worlds.outputs import Outputs
 
 TOTAL = 1 << 63
 """A table's weights are integers that sum to exactly this; they *are* the law."""
 
 
 def integer_table(weights: Floats) -> Table:
-    """Return integer weights that sum to 2**63: rounded down, the rest to the likeliest entry."""
-    table: Table = np.floor(weights / weights.sum() * TOTAL).astype(np.uint64)
-    top = int(np.argmax(weights))
-    table[top] = int(table[top]) + TOTAL - int(table.sum(dtype=np.uint64))
+    """Return integer weights that sum to 2**63: rounded down, the rest to the likeliest entry.
+
+    Of (n,) weights, or of each row of (m, n) ones.
+    """
+    shares = weights / weights.sum(axis=-1, keepdims=True)
+    table: Table = np.floor(shares * TOTAL).astype(np.uint64)
+    top = np.argmax(weights, axis=-1)[..., None]
+    missing = np.uint64(TOTAL) - table.sum(axis=-1, dtype=np.uint64, keepdims=True)  # modulo 2**64
+    np.put_along_axis(table, top, np.take_along_axis(table, top, -1) + missing, -1)
     return table
 
 
@@ -48,8 +54,8 @@ class Law(Frozen, ABC):
         """What it costs: E ||B||^2; for labels the probability of a change."""
 
     @abstractmethod
-    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
-        """Return (n, d) outputs as they might be released, for study; a release never calls it."""
+    def applied(self, outputs: Outputs, worlds: Ints, rng: np.random.Generator) -> Floats:
+        """Return (n,) worlds as they might be released, (n, d): for study, never for a release."""
 
     @abstractmethod
     def describe(self) -> Json:
@@ -57,7 +63,7 @@ class Law(Frozen, ABC):
 
 
 class Releasable(Law):
-    """A law on integers, which is really released: tables on a grid, or a channel of labels.
+    """A law on integers, which is really released: tables on a grid, or a channel.
 
     Guarantees:
         `noisy` draws once, from the operating system, the law whose masses `log_likelihood`
@@ -94,7 +100,8 @@ class Releasable(Law):
     def error(self) -> dict[str, Floats]:
         """Return "noise", the (d,) standard deviations, and "bias" where the mean is not 0.
 
-        Empty for labels.
+        "both" beside them, where that is no sum of two: deviations of what is released from the
+        mean of all worlds. Empty for labels.
         """
 
 
@@ -125,9 +132,9 @@ class Noise(Law):
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, d) draws for study; a release never calls this."""
 
-    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
+    def applied(self, outputs: Outputs, worlds: Ints, rng: np.random.Generator) -> Floats:
         """Return (n, d) outputs with noise, for study."""
-        return np.asarray(values + self.sample(len(values), rng))
+        return np.asarray(outputs.values[worlds] + self.sample(len(worlds), rng))
 
     @abstractmethod
     def log_density(self, points: Floats) -> Floats:

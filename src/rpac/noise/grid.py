@@ -13,6 +13,7 @@ from rpac._base.frozen import Frozen
 from rpac._base.hashing import digest
 from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.base import Law, Noise, Releasable, study_uniforms, system_uniforms
+from rpac.noise.codebook import Codebook
 from rpac.noise.gaussian import (
     GaussianNoise,
     axis_sums,
@@ -257,11 +258,10 @@ class GridNoise(Noise, Releasable):
         codes = self.at(study_uniforms(rng, n, len(self.steps)))
         return in_numbers((codes * self.steps) @ self.basis.T, self.span)
 
-    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
+    def applied(self, outputs: Outputs, worlds: Ints, rng: np.random.Generator) -> Floats:
         """Return (n, d) outputs as they might be released, for study: on the grid, with noise."""
-        return self.decode(
-            self.encode(values) + self.at(study_uniforms(rng, len(values), self.rank))
-        )
+        noise = self.at(study_uniforms(rng, len(worlds), self.rank))
+        return self.decode(self.encode(outputs.values[worlds]) + noise)
 
     def log_density(self, points: Floats) -> Floats:
         """Return the log mass at (n, d) points of the noise grid; -inf off it."""
@@ -302,8 +302,10 @@ def tabulate(outputs: Outputs, noise: Law) -> Releasable:
 
     Counts keep their own lattice (whole steps) where the noise is aligned with the coordinates;
     other outputs get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128). A
-    channel of labels is a table already.
+    channel is a table already; a code book takes in how far its words are from these outputs.
     """
+    if type(noise) is Codebook:
+        return noise.of(outputs)
     if outputs.kind == "label" or not isinstance(noise, Noise):
         return _channel(outputs, noise)
     if noise.dim != outputs.dim:
@@ -318,6 +320,7 @@ def _channel(outputs: Outputs, law: Law) -> LabelChannel:
     if channel is None or not fits or outputs.kind != "label":
         expected = "labels with a LabelChannel of as many rows"
         raise refuse(expected, f"{outputs!r} with {law!r}", "Match the two.")
+    channel.whole()
     return channel
 
 

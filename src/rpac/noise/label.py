@@ -6,21 +6,15 @@ from typing import Any, final
 
 import numpy as np
 
-from rpac._base.checks import array, count, in_range, probabilities, refuse
+from rpac._base.checks import count, in_range, refuse
 from rpac._base.hashing import digest
-from rpac._base.types import Floats, Ints, Json, Table
-from rpac.noise.base import (
-    TOTAL,
-    Releasable,
-    integer_table,
-    look_up,
-    study_uniforms,
-    system_uniforms,
-)
+from rpac._base.types import Floats, Ints, Json
+from rpac.noise.base import study_uniforms
+from rpac.noise.channel import Channel
 
 
 @final
-class LabelChannel(Releasable):
+class LabelChannel(Channel):
     """A row-stochastic matrix P(released label | true label), held as integer tables.
 
     Args:
@@ -29,13 +23,10 @@ class LabelChannel(Releasable):
     """
 
     def __init__(self, matrix: Any) -> None:
-        rows = array(matrix, "matrix", 2)
-        size = rows.shape[1]
-        if len(rows) != size:
-            raise refuse("a square `matrix`", f"shape {rows.shape}", "Give each label a row.")
-        self.tables: Table = np.stack(
-            [integer_table(probabilities(row, "matrix row", size=size)) for row in rows]
-        )
+        self.tables = self.tables_of(matrix)
+        if len(self.tables) != self.tables.shape[1]:
+            got = f"shape {self.tables.shape}"
+            raise refuse("a square `matrix`", got, "Give each label a row.")
         self.freeze("tables")
 
     @classmethod
@@ -46,43 +37,18 @@ class LabelChannel(Releasable):
         return cls(np.full((k, k), other) + (stay - other) * np.eye(k))
 
     @property
-    def matrix(self) -> Floats:
-        """The released law, (k, k)."""
-        return np.asarray(self.tables / float(TOTAL))
+    def words(self) -> Floats:
+        """What may be released: the numbers of the labels, (k, 1)."""
+        return np.arange(len(self.tables), dtype=np.float64)[:, None]
 
     @property
     def power(self) -> float:
         """Probability of a changed label, labels equally likely."""
         return float(1.0 - np.trace(self.matrix) / len(self.tables))
 
-    def at(self, labels: Ints, uniforms: Table) -> Ints:
-        """Return the released labels for (n,) true labels and (n,) uniform integers."""
-        out = np.empty(len(labels), np.int64)
-        for label in np.unique(labels):
-            here = labels == label
-            out[here] = look_up(self.tables[label], uniforms[here])
-        return out
-
-    @property
-    def rank(self) -> int:
-        """One integer: the label's number."""
-        return 1
-
     def encode(self, values: Floats) -> Ints:
         """Return the (n, 1) numbers of (n, 1) labels."""
         return values.astype(np.int64)
-
-    def noisy(self, codes: Ints) -> Ints:
-        """Return the (1,) released label of one true label, drawn by the operating system."""
-        return self.at(codes, system_uniforms(1))
-
-    def decode(self, codes: Ints) -> Floats:
-        """Return the (1,) number of a released label."""
-        return codes.astype(np.float64)
-
-    def log_likelihood(self, codes: Ints, released: Ints) -> Floats:
-        """Return log P(released | world), (m,), for the (m, 1) labels of the worlds."""
-        return self.log_density(codes[:, 0], np.broadcast_to(released, codes[:, 0].shape))
 
     def error(self) -> dict[str, Floats]:
         """Return nothing: a label has no interval around it."""
@@ -91,10 +57,6 @@ class LabelChannel(Releasable):
     def sample(self, labels: Ints, rng: np.random.Generator) -> Ints:
         """Return released labels for study."""
         return self.at(labels, study_uniforms(rng, len(labels)))
-
-    def applied(self, values: Floats, rng: np.random.Generator) -> Floats:
-        """Return (n, 1) labels as they might be released, for study."""
-        return self.sample(values[:, 0].astype(np.int64), rng)[:, None].astype(np.float64)
 
     def log_density(self, labels: Ints, released: Ints) -> Floats:
         """Return log P(released | label), elementwise."""
