@@ -29,6 +29,27 @@ def test_coverage(name):
         assert binomtest(int(misses), 2_000, 0.1, "greater").pvalue > 1e-3
 
 
+LOOKS = np.unique(np.geomspace(4, 4_000, 120).astype(int))
+
+
+def test_looking_after_every_draw_costs_nothing():
+    """Stop as soon as the true mean is ruled out: that happens no more often than it says."""
+    rng, misses = np.random.default_rng(0), 0
+    for _ in range(300):
+        x = rng.integers(0, 2, 4_000).astype(float)
+        misses += any(lower_mean(x[:t], 0.0, 1.0, 0.1, 4_000) > 0.5 for t in LOOKS)
+    assert binomtest(misses, 300, 0.1, "greater").pvalue > 1e-3
+
+
+def test_the_bound_of_the_first_draws_is_that_of_their_bets():
+    """With one horizon, stakes of the first draws are the same whatever comes after them."""
+    x = np.random.default_rng(6).random(500)
+    whole = confidence._stakes(x, 2.0, 500)
+    assert np.array_equal(confidence._stakes(x[:200], 2.0, 500), whole[:200])
+    assert lower_mean(x, 0.0, 1.0, 0.1) == lower_mean(x, 0.0, 1.0, 0.1, 500)
+    assert lower_mean(x[:200], 0.0, 1.0, 0.1, 500) < lower_mean(x[:200], 0.0, 1.0, 0.1)
+
+
 def test_it_is_not_vacuous():
     x = np.random.default_rng(1).random(100_000)
     assert upper_mean(x, 0.0, 1.0, 1e-6) - lower_mean(x, 0.0, 1.0, 1e-6) < 0.012
@@ -55,7 +76,7 @@ def test_the_bound_is_about_the_largest_mean_that_the_bet_rules_out():
     # Every smaller mean is ruled out too, and one a little larger is not.
     x = np.random.default_rng(4).beta(0.5, 3.0, 5_000)
     goal = np.log(1e6)
-    stakes = confidence._stakes(x, goal + 1e-6)
+    stakes = confidence._stakes(x, goal + 1e-6, x.size)
     found = lower_mean(x, 0.0, 1.0, 1e-6)
     means = np.append(np.linspace(1e-9, found, 20), found + 0.002 * (x.mean() - found))
     bets = np.minimum(stakes, 0.75 / means[:, None])
@@ -68,7 +89,7 @@ def test_a_stake_never_sees_its_own_draw():
     x = np.random.default_rng(5).random(100)
     other = x.copy()
     other[60:] = 1.0 - other[60:]
-    same = confidence._stakes(x, 2.0) == confidence._stakes(other, 2.0)
+    same = confidence._stakes(x, 2.0, 100) == confidence._stakes(other, 2.0, 100)
     assert same[:61].all()
     assert not same[61:].any()
 

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 import rpac
 from rpac.certificate import exact
-from rpac.certificate.exact import label_law, label_leakage, lattice_leakage, sum_rounding
+from rpac.certificate.exact import (
+    channel_entropies,
+    channel_leakage,
+    channel_rounding,
+    lattice_leakage,
+    sum_rounding,
+)
 
 
 def brute_force(codes, weights, offsets, q):
@@ -82,12 +88,47 @@ def test_allowances_cover_the_rounding_of_long_sums():
 
 def test_labels_by_hand():
     channel = rpac.LabelChannel([[0.75, 0.25], [0.25, 0.75]])
-    mass, densities = label_law(np.array([0.5, 0.5]), channel)
-    assert mass.tolist() == [0.375, 0.125, 0.125, 0.375]
-    assert densities == pytest.approx(np.log([1.5, 0.5, 0.5, 1.5]))
+    even = np.array([0.5, 0.5])
+    released, within = channel_entropies(even, channel)
+    assert released.tolist() == [0.5, 0.5]
+    assert within == pytest.approx(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
     kept = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
-    assert label_leakage(np.array([0.5, 0.5]), channel) == pytest.approx(kept)
-    assert label_leakage(np.array([0.5, 0.5]), rpac.LabelChannel(np.full((2, 2), 0.5))) == 0.0
+    assert channel_leakage(even, channel) == pytest.approx(kept)
+    assert channel_leakage(even, rpac.LabelChannel(np.full((2, 2), 0.5))) == 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_sum_of_a_code_book_equals_enumeration(seed):
+    """In whole numbers and long double, row by row: zeros, equal rows and priors of any kind."""
+    rng = np.random.default_rng(seed)
+    m, k = int(rng.integers(2, 40)), int(rng.integers(1, 30))
+    p = rng.dirichlet(np.full(m, 0.3)) + 1e-9
+    matrix = rng.dirichlet(np.full(k, 0.2), size=m)
+    matrix[rng.random((m, k)) < 0.3] = 0.0
+    matrix[:, 0] += 1.0 - matrix.sum(axis=1)
+    book = rpac.Codebook(rng.normal(size=(k, 2)), matrix)
+    outputs = rpac.Outputs(rng.normal(size=(m, 2)), p / p.sum())
+    joint = outputs.weights[:, None].astype(np.longdouble) * (book.tables / np.longdouble(2) ** 63)
+    law = joint.sum(axis=0)
+    rows = joint / outputs.weights[:, None].astype(np.longdouble)
+    truth = sum(joint[i, j] * np.log(rows[i, j] / law[j])
+                for i in range(m) for j in range(k) if joint[i, j] > 0)  # fmt: skip
+    found = rpac.certify(outputs, book)
+    assert abs(found.bound - float(truth)) < 1e-9
+    assert found.lower <= float(truth) + 1e-15
+    assert float(truth) <= found.bound + 1e-15
+    assert (found.grade, found.attempt) == ("proved", 1)
+
+
+def test_a_long_channel_is_summed_in_blocks(monkeypatch):
+    rng = np.random.default_rng(2)
+    book = rpac.Codebook(np.arange(5.0), rng.dirichlet(np.ones(5), 50))
+    prior = rng.dirichlet(np.ones(50))
+    whole = channel_leakage(prior, book)
+    monkeypatch.setattr(exact, "_BLOCK", 12)
+    assert channel_leakage(prior, book) == pytest.approx(whole, abs=1e-14)
+    assert 4e-13 < channel_rounding(whole, book) < 1e-11
 
 
 def test_gaps_wider_than_the_noise_change_nothing():

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 import rpac
-from rpac.certificate.kernel import TAIL, grid_kernel, ideal_kernel
+from rpac.certificate.kernel import TAIL, form_limit, grid_kernel, ideal_kernel
 from rpac.noise.grid import Laws
 from rpac.noise.lattice import gaussian_law
 
@@ -54,3 +54,18 @@ def test_theta_covers_what_a_gaussian_sums_to_over_its_lattice():
                 total = np.exp(-0.5 * np.square(k - shift) / sigma2).sum()
                 total /= math.sqrt(2 * math.pi * sigma2)
                 assert total <= math.exp(min(kernel.log_theta, 700.0)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("largest", "rank"), [(0.1, 1), (1.0, 3), (2.5, 10)])
+def test_a_clipped_form_loses_no_more_than_it_may(largest, rank):
+    limit = form_limit(largest * rank, largest) / largest
+    lost = rank * chi2.sf(limit, rank + 2) - limit * chi2.sf(limit, rank)
+    assert 0 <= largest * lost <= TAIL * largest
+    assert limit < 20 + 2.1 * rank
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 7.0])
+def test_noise_on_a_grid_has_no_larger_exponential_moments_than_ideal_noise(scale):
+    law = gaussian_law(scale)
+    for w in (0.1, 1.0, 3.0):
+        assert law.weights @ np.exp(w * law.offsets / scale) <= math.exp(w * w / 2) * (1 + 1e-12)

@@ -48,6 +48,51 @@ def test_heights_bound_every_antithetic_pair():
     assert (0.5 * (plus + minus) <= heights[worlds] + 1e-12).all()
 
 
+def test_heights_of_some_worlds_are_those_of_all():
+    assert MIXTURE.heights(np.array([4, 1])) == pytest.approx(MIXTURE.heights()[[4, 1]])
+
+
+def test_views_are_the_curvatures_of_the_information_density():
+    heights, forms = MIXTURE.views(np.arange(6))
+    assert heights == pytest.approx(MIXTURE.heights(), abs=1e-12)
+    step = 1e-3
+    for a in np.eye(2):
+        for b in np.eye(2):
+            corners = [
+                sign * MIXTURE.densities(np.arange(6), np.tile(step * (s * a + t * b), (6, 1)))[0]
+                for s, t, sign in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
+            ]
+            found = sum(corners) / (4 * step**2)
+            assert -found == pytest.approx(forms @ a @ b, abs=1e-4)
+    assert (np.linalg.eigvalsh(forms) >= 0).all()
+
+
+def plain_densities(points, p, worlds, noise):
+    """Return g_i(b) in extended precision, from its definition."""
+    u, b = points.astype(np.longdouble), noise.astype(np.longdouble)
+    apart = u[worlds][:, None] - u
+    exponents = -0.5 * np.square(apart).sum(axis=2) - (apart * b[:, None]).sum(axis=2)
+    exponents += np.log(p.astype(np.longdouble))
+    top = exponents.max(axis=1)
+    return -top - np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0, 40.0, 1e5, 1e9])
+@pytest.mark.parametrize("length", [1.0, 30.0])
+def test_rounding_bounds_the_error_of_densities_near_and_far(spread, length):
+    """Exponents that would underflow, sums that would overflow, digits that are lost."""
+    points, p = spread * RNG.normal(size=(40, 3)), RNG.dirichlet(np.ones(40))
+    mixture = rpac.MixtureReference(points - p @ points, p)
+    worlds, noise = RNG.integers(0, 40, 200), length * RNG.normal(size=(200, 3))
+    for sign, found in zip((1, -1), mixture.densities(worlds, noise), strict=True):
+        plain = plain_densities(mixture.points, p, worlds, sign * noise)
+        assert np.isfinite(found).all()
+        assert np.abs(found - plain).max() <= mixture.rounding
+    heights = plain_densities(mixture.points, p, np.arange(40), np.zeros((40, 3)))
+    assert np.abs(mixture.heights() - heights).max() <= mixture.rounding
+    assert mixture.views(np.arange(40))[0] == pytest.approx(mixture.heights(), abs=1e-9)
+
+
 def test_gaussian_loss_is_the_mean_over_noise():
     variances = np.array([0.5, 2.0])
     noise = RNG.normal(size=(400_000, 2)) * np.sqrt(variances)

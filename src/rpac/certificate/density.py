@@ -6,11 +6,19 @@ import numpy as np
 
 from rpac._base.types import Floats, Ints
 from rpac.certificate.references import GaussianReference, TableReference
-from rpac.noise.base import integer_table, look_up, system_uniforms
+from rpac.noise.base import TOTAL, integer_table, look_up, system_uniforms
+from rpac.noise.channel import Channel
 from rpac.noise.grid import GridNoise
 from rpac.noise.lattice import LatticeNoise
 
 _DRAWS = 20_000
+
+
+def channel_densities(prior: Floats, released: Floats, channel: Channel) -> Floats:
+    """Return draws under a channel, for (rows,) priors and the (K,) masses of what is released."""
+    rows = look_up(integer_table(prior), system_uniforms(_DRAWS))
+    found = channel.at(rows, system_uniforms(_DRAWS))
+    return np.asarray(np.log(channel.tables[rows, found] / float(TOTAL) / released[found]))
 
 
 def lattice_densities(starts: Ints, law: Floats, weights: Floats, axis: LatticeNoise) -> Floats:

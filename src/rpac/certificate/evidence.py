@@ -14,17 +14,23 @@ import numpy as np
 from rpac._base.entropy import ROUNDING, entropy
 from rpac._base.types import Floats, Ints
 from rpac.certificate.atoms import centred, distinct
-from rpac.certificate.density import lattice_densities, open_densities
-from rpac.certificate.exact import label_law, lattice_law, lattice_leakage, sum_rounding
+from rpac.certificate.density import channel_densities, lattice_densities, open_densities
+from rpac.certificate.exact import (
+    channel_entropies,
+    channel_rounding,
+    lattice_law,
+    lattice_leakage,
+    sum_rounding,
+)
 from rpac.certificate.kernel import Kernel, grid_kernel, ideal_kernel
 from rpac.certificate.log_det import axis_log_det, log_det
 from rpac.certificate.open import box_bound, open_bound
 from rpac.certificate.references import GaussianReference, TableReference
-from rpac.certificate.sampled import default_draws, kernel_bounds, table_bound
-from rpac.noise.base import Releasable, integer_table, look_up, system_uniforms
+from rpac.certificate.sampled import NEVER, default_draws, kernel_bounds, table_bound
+from rpac.noise.base import Releasable
+from rpac.noise.channel import Channel
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
-from rpac.noise.label import LabelChannel
 
 
 @dataclass(frozen=True)
@@ -45,42 +51,48 @@ class Evidence:
 
 
 def law_leakage(
-    codes: Ints, weights: Floats, law: Releasable, *, delta: float, draws: int | None
-) -> Evidence:
-    """Return the evidence for (m, r) integer worlds under the law that is really released."""
-    if isinstance(law, LabelChannel):
-        return label_evidence(codes, weights, law)
+    codes: Ints, weights: Floats, law: Releasable, *, delta: float, draws: int | None,
+    limit: float = NEVER,
+) -> Evidence:  # fmt: skip
+    """Return the evidence for (m, r) integer worlds under the law that is really released.
+
+    Draws end early where a bound lies at or below `limit`, here and below.
+    """
+    if isinstance(law, Channel):
+        return channel_evidence(codes, weights, law)
     assert isinstance(law, GridNoise)
-    return grid_leakage(codes, weights, law, delta=delta, draws=draws)
+    return grid_leakage(codes, weights, law, delta=delta, draws=draws, limit=limit)
 
 
-def label_evidence(codes: Ints, weights: Floats, channel: LabelChannel) -> Evidence:
-    """Return the exact leakage of the worlds' (m, 1) labels through a channel."""
-    prior = np.bincount(codes[:, 0], weights, len(channel.tables))
-    mass, densities = label_law(np.asarray(prior, np.float64), channel)
-    exact = max(0.0, float(mass @ densities))
-    picks = look_up(integer_table(mass), system_uniforms(20_000))
+def channel_evidence(codes: Ints, weights: Floats, channel: Channel) -> Evidence:
+    """Return the exact leakage through a channel of worlds with (m, 1) rows."""
+    prior = np.asarray(np.bincount(codes[:, 0], weights, len(channel.tables)), np.float64)
+    released, within = channel_entropies(prior, channel)
+    exact = max(0.0, entropy(released[released > 0]) - within)
+    error = channel_rounding(exact, channel)
     return Evidence(
-        {"exact sum": exact + ROUNDING},
-        lower=max(0.0, exact - ROUNDING),
-        densities=densities[picks],
+        {"exact sum": exact + error},
+        lower=max(0.0, exact - error),
+        densities=channel_densities(prior, released, channel),
     )
 
 
 def ideal_leakage(
-    points: Floats, weights: Floats, noise: GaussianNoise, *, delta: float, draws: int | None
-) -> Evidence:
+    points: Floats, weights: Floats, noise: GaussianNoise, *, delta: float, draws: int | None,
+    limit: float = NEVER,
+) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) worlds under ideal Gaussian noise of unit scale."""
-    return _kernel_evidence(points, weights, ideal_kernel(noise), delta, draws)
+    return _kernel_evidence(points, weights, ideal_kernel(noise), delta, draws, limit)
 
 
 def grid_leakage(
-    codes: Ints, weights: Floats, noise: GridNoise, *, delta: float, draws: int | None
-) -> Evidence:
+    codes: Ints, weights: Floats, noise: GridNoise, *, delta: float, draws: int | None,
+    limit: float = NEVER,
+) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) integer worlds under tables on a grid."""
     if noise.gaussian and noise.rank > 1:
         points = centred(codes, weights) / noise.scales
-        return _kernel_evidence(points, weights, grid_kernel(noise.laws), delta, draws)
+        return _kernel_evidence(points, weights, grid_kernel(noise.laws), delta, draws, limit)
     rows, p = distinct(codes, weights)
     proved = {"entropy": entropy(p) + ROUNDING}
     each = [lattice_leakage(rows[:, c], p, axis) for c, axis in enumerate(noise.axes)]
@@ -89,7 +101,7 @@ def grid_leakage(
     # the sum is an upper bound.
     proved["exact sum"] = sum(each) + sum(errors)
     if len(each) > 1 and draws != 0:
-        statistical, densities = table_bound(rows, p, noise, delta, draws)
+        statistical, densities = table_bound(rows, p, noise, delta, draws, limit)
         return Evidence(proved, {"mixture": statistical}, densities=densities)
     if len(each) > 1 or not math.isfinite(each[0]):
         return Evidence(proved)
@@ -111,7 +123,7 @@ def proved_leakage(codes: Ints, weights: Floats, law: Releasable, h: float) -> f
 
 
 def _kernel_evidence(
-    points: Floats, weights: Floats, kernel: Kernel, delta: float, draws: int | None
+    points: Floats, weights: Floats, kernel: Kernel, delta: float, draws: int | None, limit: float
 ) -> Evidence:
     """Return every bound for Gaussian kernels; `draws=0` leaves out the statistical one."""
     points, weights = distinct(points - weights @ points, weights)
@@ -121,7 +133,9 @@ def _kernel_evidence(
     }
     if draws == 0:
         return Evidence(known)
-    found = kernel_bounds(points, weights, kernel, delta, draws or default_draws(*points.shape))
+    planned = draws or default_draws(*points.shape)
+    limit = math.inf if min(known.values()) <= limit else limit  # one batch, for the lower bound
+    found = kernel_bounds(points, weights, kernel, delta, planned, limit)
     return Evidence(
         known | {"pairwise": found.pairwise}, {"mixture": found.upper}, found.lower, found.densities
     )

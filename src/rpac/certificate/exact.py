@@ -1,8 +1,8 @@
-"""Leakage as a finite sum: integer worlds under a table on one axis, and labels under a channel.
+"""Leakage as a finite sum: integer worlds under a table on one axis, and worlds under a channel.
 
-On one axis MI(X; Y) = H(Y) - H(B), because given the world Y is the noise, shifted. Both entropies
-are finite sums over tables, so nothing is left to chance but the rounding of float64, which is
-bounded and added.
+MI(X; Y) = H(Y) - H(Y | X). On one axis H(Y | X) = H(B), because given the world Y is the noise,
+shifted; under a channel it is the mean entropy of the rows. All are finite sums over tables, so
+nothing is left to chance but the rounding of float64, which is bounded and added.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import numpy as np
 
 from rpac._base.entropy import ROUNDING, entropy
 from rpac._base.types import Floats, Ints
-from rpac.noise.label import LabelChannel
+from rpac.noise.base import TOTAL
+from rpac.noise.channel import Channel
 from rpac.noise.lattice import LatticeNoise
 
 _EPS = float(np.finfo(float).eps)
 _MOST_CELLS = 1 << 26
+_BLOCK = 1 << 20
+"""Entries of a channel that are looked at together."""
 
 
 def lattice_law(codes: Ints, weights: Floats, axis: LatticeNoise) -> tuple[Ints, Floats]:
@@ -51,17 +54,36 @@ def sum_rounding(worlds: int, leakage: float, axis: LatticeNoise) -> float:
     return ROUNDING + _EPS * (worlds + 100) * (1.0 + leakage + 2.0 * axis.entropy)
 
 
-def label_law(weights: Floats, channel: LabelChannel) -> tuple[Floats, Floats]:
-    """Return P(label, released) where it is positive, and the information density there.
+def channel_entropies(prior: Floats, channel: Channel) -> tuple[Floats, float]:
+    """Return the mass of all that may be released, (K,), and H(Y | X) in nats.
 
-    The density is log P(released | label) - log P(released); its mean is the leakage.
+    Args:
+        prior: (rows,) probabilities of the channel's rows.
+        channel: The law; its tables are read a block at a time.
     """
-    joint = weights[:, None] * channel.matrix
-    i, j = np.nonzero(joint)
-    return joint[i, j], np.log(channel.matrix[i, j] / joint.sum(axis=0)[j])
+    rows, k = channel.tables.shape
+    released, within = np.zeros(k), np.zeros(rows)
+    size = max(1, _BLOCK // k)
+    for a in range(0, rows, size):
+        part = slice(a, a + size)
+        matrix = channel.tables[part] / float(TOTAL)
+        released += prior[part] @ matrix
+        logs = np.log(matrix, out=np.zeros_like(matrix), where=matrix > 0)
+        within[part] = -(matrix * logs).sum(axis=1)
+    return released, float(prior @ within)
 
 
-def label_leakage(weights: Floats, channel: LabelChannel) -> float:
-    """Return MI(label; released label) for labels with these probabilities, as a finite sum."""
-    mass, densities = label_law(weights, channel)
-    return max(0.0, float(mass @ densities))
+def channel_leakage(prior: Floats, channel: Channel) -> float:
+    """Return MI(row; released) = H(Y) - H(Y | X) for rows with these probabilities."""
+    released, within = channel_entropies(prior, channel)
+    return max(0.0, entropy(released[released > 0]) - within)
+
+
+def channel_rounding(leakage: float, channel: Channel) -> float:
+    """Return a bound on the float64 error of `channel_leakage`.
+
+    Masses are sums over rows, of positive terms: relative errors of at most eps for each row. The
+    entropies, at most log K each, are sums over entries and rows, likewise.
+    """
+    rows, k = channel.tables.shape
+    return ROUNDING + _EPS * float(rows + k + 100) * (2.0 + leakage + 2.0 * math.log(k))

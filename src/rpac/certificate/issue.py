@@ -17,8 +17,11 @@ from rpac.certificate.certificate import Certificate
 from rpac.certificate.evidence import Evidence, ideal_leakage, law_leakage, open_leakage
 from rpac.certificate.open import code_box, fit_reference
 from rpac.certificate.person import on_a_person, worst_unit
+from rpac.certificate.sampled import NEVER
 from rpac.errors import BudgetExceeded
 from rpac.noise.base import Law
+from rpac.noise.channel import Channel
+from rpac.noise.codebook import Codebook
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.noise.lattice import LatticeNoise
@@ -46,7 +49,8 @@ def issue(
         confidence: For statistical bounds.
         attempts: Who remembers earlier judgements of the same outputs.
         budget: If given, a bound above it raises.
-        draws: Judging draws; 0 for proved bounds only.
+        draws: Judging draws, at most: against a budget in nats they end once the bound is at or
+            below it, by a rule that keeps the confidence. 0 for proved bounds only.
 
     Guarantees:
         The bound is the least of all proved bounds and of at most one statistical bound, whose
@@ -63,16 +67,17 @@ def issue(
     if limit is not None:
         limit.nats(outputs.entropy)  # refuses a budget that these outputs cannot have
     law = tabulate(outputs, noise)  # refuses whatever is not one of the known laws
-    if type(noise) is LatticeNoise:
+    if type(noise) in (LatticeNoise, Codebook):
         noise = law
     k = _attempt(outputs, noise, draws, attempts)
     delta = error / (k * (k + 1)) if k else error
     if outputs.members is not None:
         delta /= 2  # one half for the nats, one for the units' success
-    if _agree(outputs):  # nothing differs, so nothing can be told, by whatever law
+    if _agree(outputs, noise):  # nothing differs, so nothing can be told
         evidence, worst = Evidence({"constant": 0.0}), None if outputs.members is None else 0.5
     elif outputs.exact:
-        evidence = _finite_evidence(outputs, noise, delta, draws)
+        nats = _requested(outputs, limit).get("nats", NEVER)
+        evidence = _finite_evidence(outputs, noise, delta, draws, nats)
         worst = worst_unit(outputs, noise, delta, draws)
     else:
         evidence, worst = _open_evidence(outputs, law, delta, attempts, k), None
@@ -100,18 +105,21 @@ def _attempt(outputs: Outputs, noise: Law, draws: int | None, attempts: Attempts
 
 
 def _left_to_chance(outputs: Outputs, noise: Law, draws: int | None) -> bool:
-    """Whether a certificate of finite worlds draws: not for labels, nor for tables on one axis."""
-    if draws == 0 or outputs.kind == "label" or _agree(outputs):
+    """Whether a certificate of finite worlds draws: not for channels, nor tables on one axis."""
+    if draws == 0 or isinstance(noise, Channel) or _agree(outputs, noise):
         return False
     return not (isinstance(noise, GridNoise) and noise.rank == 1)
 
 
-def _finite_evidence(outputs: Outputs, noise: Law, delta: float, draws: int | None) -> Evidence:
+def _finite_evidence(
+    outputs: Outputs, noise: Law, delta: float, draws: int | None, limit: float
+) -> Evidence:
     if isinstance(noise, GaussianNoise):
         points = noise.whiten(outputs.values, outputs.center)
-        return ideal_leakage(points, outputs.weights, noise, delta=delta, draws=draws)
+        return ideal_leakage(points, outputs.weights, noise, delta=delta, draws=draws, limit=limit)
     law = tabulate(outputs, noise)
-    return law_leakage(outputs.codes(law), outputs.weights, law, delta=delta, draws=draws)
+    codes = outputs.codes(law)
+    return law_leakage(codes, outputs.weights, law, delta=delta, draws=draws, limit=limit)
 
 
 def _open_evidence(
@@ -166,10 +174,13 @@ def _written(
     )
 
 
-def _agree(outputs: Outputs) -> bool:
-    """Whether all worlds agree on everything, to the last bit."""
+def _agree(outputs: Outputs, noise: Law) -> bool:
+    """Whether all worlds agree on everything, to the last bit, under a law of what they say.
+
+    A code book is a law of the worlds: its rows may differ where outputs do not.
+    """
     low, high = outputs.extremes
-    return outputs.exact and bool((low == high).all())
+    return outputs.exact and not isinstance(noise, Codebook) and bool((low == high).all())
 
 
 def _requested(outputs: Outputs, limit: Budget | None) -> dict[str, float]:
@@ -195,7 +206,7 @@ def described(outputs: Outputs, noise: Law) -> Json:
     found = noise.describe()
     if outputs.kind == "label" or outputs.form is None or outputs.form.scale is UNSCALED:
         return found
-    assert isinstance(noise, GaussianNoise | GridNoise)
+    assert isinstance(noise, GaussianNoise | GridNoise | Codebook)
     return found | {"power": noise.power_in(outputs.scale)}
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from rpac.noise.base import system_uniforms
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import Laws
 
-TAIL = 1e-4
-"""Most that E|B|^2 loses where |B|^2 is clipped."""
+TAIL = 1e-3
+"""Most that the mean of a quadratic form of noise loses by being clipped, by its largest value."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,23 @@ class Kernel:
     draw: Callable[[int], Floats]
 
     def lengths(self, noise: Floats) -> tuple[Floats, float, float]:
-        """Return min(|b|^2, most) of (n, r) noise, a lower bound of its mean, and `most`.
-
-        Proof: E(|B|^2 - most)+ <= (4 / e) E exp((|B|^2 - most) / 4), because x+ <= (4 / e) e^(x/4);
-        E exp(|B|^2 / 4) <= 2^(r / 2), for Gaussians on grids too (a ratio of two Poisson sums,
-        docs/mathematics.md); and `most` makes this `TAIL`, with a hundredth of it for rounding.
-        """
-        most = 2.0 * self.variances.size * math.log(2.0) + 4.0 * math.log(4.0 / math.e / TAIL)
+        """Return min(|b|^2, most) of (n, r) noise, a lower bound of its mean, and `most`."""
+        most = form_limit(self.variances.size, 1.0)
         squares = np.einsum("nr,nr->n", noise, noise)
-        return np.minimum(squares, most), float(self.variances.sum()) - 1.01 * TAIL, most
+        return np.minimum(squares, most), float(self.variances.sum()) - 1.01 * TAIL, float(most)
+
+
+def form_limit(trace: Any, largest: Any) -> Any:
+    """Return where b' C b may be clipped, C positive semi-definite: its mean loses TAIL `largest`.
+
+    `largest` is at least the largest eigenvalue of C. Proof: with a = 0.4 / `largest`, (x)+ <=
+    exp(a x) / (a e) gives E(b' C b - c)+ <= exp(-a c) E exp(a b' C b) / (a e). Noise in units of
+    its scale, ideal or on a grid, has E exp(w . b) <= exp(|w|^2 / 2) (docs/mathematics.md); the
+    mean of both sides over w ~ N(0, 2 a C) is E exp(a b' C b) <= det(I - 2 a C)^(-1/2), at most
+    5^(trace / (2 `largest`)) because -log(1 - x) / x grows. The c below makes all of it TAIL
+    `largest`; a hundredth of that is left for rounding wherever it is used.
+    """
+    return 2.5 * largest * math.log(2.5 / (math.e * TAIL)) + 1.25 * math.log(5.0) * trace
 
 
 def ideal_kernel(noise: GaussianNoise) -> Kernel:

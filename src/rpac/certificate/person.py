@@ -42,8 +42,8 @@ from rpac.certificate.gram import (
 )
 from rpac.certificate.references import MixtureReference, blocks
 from rpac.noise.base import Law, integer_table, look_up, system_uniforms
+from rpac.noise.channel import Channel
 from rpac.noise.grid import GridNoise
-from rpac.noise.label import LabelChannel
 from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
 
@@ -71,12 +71,12 @@ def on_a_person(outputs: Outputs, budget: Budget | None) -> bool:
 def worst_unit(outputs: Outputs, noise: Law, delta: float, draws: int | None) -> float | None:
     """Return a bound on the best attack's success on the most exposed unit, where it applies.
 
-    It does for half-samples under tables on a grid or a channel of labels; not for several axes
+    It does for half-samples under tables on a grid or a channel; not for several axes
     without draws, nor for thousands of distinct outputs and units at once.
     """
     members = outputs.members
-    if members is not None and type(noise) is LabelChannel:
-        return _largest_label(People.of(outputs.codes(noise), outputs.weights, members), noise)
+    if members is not None and isinstance(noise, Channel):
+        return _largest_channel(People.of(outputs.codes(noise), outputs.weights, members), noise)
     if members is None or type(noise) is not GridNoise or (draws == 0 and noise.rank > 1):
         return None
     codes = outputs.codes(noise)
@@ -172,8 +172,8 @@ class People:
         return AxisKernels(self.codes[:, 0], self.weights, law.axes[0])
 
 
-def _largest_label(people: People, channel: LabelChannel) -> float:
-    """Return the largest success for labels: a sum over the labels that may be released."""
+def _largest_channel(people: People, channel: Channel) -> float:
+    """Return the largest success under a channel: a sum over all that may be released."""
     kernels = channel.matrix[people.codes[:, 0]]
     norms = [np.abs(people.signed(u) @ kernels).sum(axis=1).max() for u in people.members.blocks()]
     return min(0.5 + 0.5 * float(max(norms)) + ROUNDING * len(people.rows), 1.0)

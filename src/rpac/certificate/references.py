@@ -31,8 +31,10 @@ from rpac._base.checks import array, positive_definite, probabilities, refuse
 from rpac._base.types import Floats, Ints
 from rpac.noise.lattice import LatticeNoise
 
-_BLOCK = 1 << 20
-"""Entries of a block of the kernel matrix; never is an m x m x d array built."""
+_BLOCK = 1 << 18
+"""Entries of a block of the kernel matrix, two megabytes; never is an m x m x d array built."""
+_DEEP, _HIGH = -700.0, 600.0
+"""Exponents between which exp neither underflows, which is slow, nor lets a sum overflow."""
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
@@ -110,57 +112,90 @@ class MixtureReference(Reference):
         weights: (m,) positive, summing to 1.
 
     Attributes:
-        rounding: Bound on the floating-point error of any log density computed here: eps times the
-            largest exponent (noise of ten deviations on every axis included) for each of about
-            16 (dim + 8) operations behind it; log-sum-exp over worlds keeps relative errors.
+        rounding: Bound on the floating-point error of any g computed here. An exponent is a product
+            of dim + 2 terms, at most 4 R^2 + |b|^2 + |log p_j| in total for worlds within R and
+            noise of up to ten deviations on every axis; so with `largest` = 50 dim + 2 R^2 it is
+            off by less than 16 (dim + 8) eps `largest`, a relative error of its exponential. A sum
+            of m positive numbers adds m eps; lifting exponents to -700, where sums are at least
+            p_i, less than that.
     """
 
     def __init__(self, points: Any, weights: Any) -> None:
         self.points = array(points, "points", 2)
         self.weights = probabilities(weights, "weights", size=len(self.points), positive=True)
         self._half = 0.5 * np.square(self.points).sum(axis=1)
-        self._log_weights = np.log(self.weights)
-        dim = self.points.shape[1]
+        m, dim = self.points.shape
+        lifted = np.log(self.weights) - self._half
+        self._columns = np.column_stack([self.points, lifted, np.ones(m)]).T.copy()
         largest = 50.0 * dim + 4.0 * float(self._half.max())  # of any exponent, noise included
-        self.rounding = 16 * (dim + 8) * np.finfo(float).eps * largest
+        self.rounding = (16 * (dim + 8) * largest + m) * np.finfo(float).eps
+        self._far = math.sqrt(8.0 * float(self._half.max()))  # no two worlds are further apart
 
     def log_density(self, points: Any) -> Floats:
         """Return log w at (n, r) points."""
         y, (m, dim) = np.asarray(points, np.float64), self.points.shape
         out = np.empty(len(y))
         for rows in blocks(len(y), m):
-            cross = self.points @ y[rows].T + (self._log_weights - self._half)[:, None]
+            cross = self._columns[:-1].T @ np.column_stack([y[rows], np.ones(len(y[rows]))]).T
             out[rows] = log_sum_exp(cross) - 0.5 * np.square(y[rows]).sum(axis=1)
         return np.asarray(out - 0.5 * dim * math.log(2.0 * math.pi))
 
-    def heights(self) -> Floats:
-        """Return g_i(0) for every world, (m,): m^2 kernel evaluations, in blocks."""
-        m = len(self.points)
-        out = np.empty(m)
-        for rows in blocks(m, m):
-            out[rows] = -log_sum_exp(self._log_kernel(np.arange(m)[rows]))
-        return np.minimum(out, -self._log_weights)
+    def heights(self, worlds: Ints | None = None) -> Floats:
+        """Return g_i(0) of (n,) worlds, or of every world: n m kernel evaluations, in blocks."""
+        own = np.arange(len(self.points)) if worlds is None else worlds
+        found = self._density(own, np.zeros_like(self.points[own]))
+        return np.minimum(found, -np.log(self.weights[own]))
+
+    def views(self, worlds: Ints) -> tuple[Floats, Floats]:
+        """Return g_i(0) of (n,) worlds, and -g_i''(0), (n, r, r): what is not told apart from them.
+
+        The second is the covariance of all worlds, weighed by their kernels at u_i; enough is added
+        to its diagonal, for the rounding of differences of squares, to make it positive
+        semi-definite as it stands.
+        """
+        m, dim = self.points.shape
+        i, j = np.triu_indices(dim)
+        columns = np.column_stack([np.ones(m), self.points, self.points[:, i] * self.points[:, j]])
+        sums, tops = np.empty((len(worlds), columns.shape[1])), np.empty(len(worlds))
+        for rows, kernel, top in self.kernels(worlds, np.zeros((len(worlds), dim))):
+            sums[rows], tops[rows] = kernel @ columns, top
+        heights = np.minimum(-tops - np.log(sums[:, 0]), -np.log(self.weights[worlds]))
+        means, forms = sums[:, 1:] / sums[:, :1], np.empty((len(worlds), dim, dim))
+        forms[:, i, j] = forms[:, j, i] = means[:, dim:] - means[:, i] * means[:, j]
+        forms += (8.0 * (m + 8) * dim * np.finfo(float).eps * float(self._half.max())) * np.eye(dim)
+        return heights, forms
 
     def densities(self, worlds: Ints, noise: Floats) -> tuple[Floats, Floats]:
         """Return g_i(b) and g_i(-b) for (n,) worlds i and (n, r) noise b."""
         if len(worlds) != len(noise):
             raise refuse("one noise for each world", len(noise), "Give equal lengths.")
-        plus, minus = np.empty(len(worlds)), np.empty(len(worlds))
-        for rows in blocks(len(worlds), len(self.points)):
-            kernel = self._log_kernel(worlds[rows])
-            tilt = self.points @ noise[rows].T
-            tilt -= np.einsum("nr,nr->n", noise[rows], self.points[worlds[rows]])
-            plus[rows] = -log_sum_exp(kernel + tilt)
-            kernel -= tilt
-            minus[rows] = -log_sum_exp(kernel)
-        return plus, minus
+        return self._density(worlds, noise), self._density(worlds, -noise)
 
-    def _log_kernel(self, worlds: Ints) -> Floats:
-        """Return log p_j - |u_i - u_j|^2 / 2 for all j against (n,) worlds i, (m, n)."""
-        cross = self.points @ self.points[worlds].T
-        cross -= self._half[worlds]
-        cross += (self._log_weights - self._half)[:, None]
-        return np.asarray(cross)
+    def _density(self, worlds: Ints, noise: Floats) -> Floats:
+        """Return g_i(b) for (n,) worlds i and (n, r) noise b."""
+        out = np.empty(len(worlds))
+        for rows, kernel, top in self.kernels(worlds, noise):
+            out[rows] = -top - np.log(kernel.sum(axis=1))
+        return out
+
+    def kernels(self, worlds: Ints, noise: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Yield rows of (n,) worlds i and (n, r) noise b, with the terms behind g_i(b).
+
+        They are (k, m) numbers p_j exp(-|u_i - u_j|^2 / 2 - (u_i - u_j) . b - top_i), and (k,)
+        tops. An exponent is at most |b|^2 / 2, and the term j = i is p_i: as long as |b|^2 / 2 is
+        below 600, and rounding does not lift it, no sum overflows or is lost, and tops are 0.
+        """
+        for rows in blocks(len(worlds), len(self.points)):
+            own, b = self.points[worlds[rows]], noise[rows]
+            shift = -self._half[worlds[rows]] - np.einsum("nr,nr->n", own, b)
+            kernel = np.column_stack([own + b, np.ones(len(b)), shift]) @ self._columns
+            top, longest = np.zeros(len(b)), math.sqrt(float(np.square(b).sum(axis=1).max()))
+            if 0.5 * longest**2 > _HIGH or self.rounding > 1:
+                top = kernel.max(axis=1)
+                kernel -= top[:, None]
+            if 0.5 * (self._far + longest) ** 2 > -_DEEP - 100 and kernel.min() < _DEEP:
+                np.maximum(kernel, _DEEP, out=kernel)
+            yield rows, np.exp(kernel, out=kernel), top
 
 
 @final
