@@ -7,6 +7,8 @@ import pytest
 
 import rpac
 from rpac.calibrators.budget_search import (
+    Beside,
+    expected,
     expected_bound,
     expected_interval,
     meet,
@@ -14,6 +16,7 @@ from rpac.calibrators.budget_search import (
     meet_gaussian,
     meet_tightly,
     proved_bound,
+    spread_out,
 )
 from rpac.oracles import quadrature_nats
 
@@ -94,8 +97,35 @@ def test_what_a_certificate_will_say_lies_above_the_truth_and_near():
     found = expected_bound(corners, noise, 0)
     assert truth <= found <= 1.01 * truth
     assert expected_bound(corners, noise, 0) == found  # seeded
-    rough = expected_bound(corners, noise, 0, share=4)
-    assert rough == pytest.approx(found, rel=0.02)
+    rough = expected(corners, noise, 0, beside=Beside.of(corners, noise, 0), share=4)
+    assert rough.bound == pytest.approx(found, rel=0.02)
+
+
+def test_the_slope_is_how_the_bound_falls_with_power():
+    points = rpac.Outputs(np.random.default_rng(3).normal(size=(200, 3)))
+    noise = rpac.GaussianNoise(0.5 * np.eye(3))
+    beside = Beside.of(points, noise, 0)
+    low, here, high = (
+        expected(points, noise.scaled(math.exp(t)), 0, beside=beside) for t in (-0.05, 0.0, 0.05)
+    )
+    assert here.slope == pytest.approx((low.bound - high.bound) / 0.1, rel=0.05)
+    assert here.bound == pytest.approx(expected_bound(points, noise, 0))
+
+
+def test_worlds_are_spread_out_by_their_weights():
+    p = np.array([0.5, 0.3, 0.15, 0.05])
+    for n in (7, 100, 999):
+        counts = np.bincount(spread_out(np.random.default_rng(n), p, n), minlength=4)
+        assert (np.abs(counts - n * p) <= 1).all()
+
+
+def test_many_worlds_are_met_without_a_last_look():
+    rng = np.random.default_rng(4)
+    points = rpac.Outputs(rng.normal(size=(1_500, 2)))
+    noise = rpac.GaussianNoise(np.eye(2))
+    t = meet_tightly(points, noise, 0.8, 0, slope=0.5)
+    found = expected_bound(points, noise.scaled(math.exp(t)), 0)
+    assert 0.8 * (1 - 4e-3) <= found <= 0.8 * (1 + 5e-4)
 
 
 def test_intervals_shrink_with_draws_and_grow_with_spread():

@@ -237,7 +237,7 @@ def test_one_direction_is_solved_budget_by_budget():
     [
         (
             lambda: Equilibrium(family="normal"),
-            'family "auto", "gaussian", "lattice" or "product"; got \'normal\'',
+            'family "auto", "gaussian", "lattice", "product", "channel"; got \'normal\'',
         ),
         (
             lambda: Equilibrium(family="lattice").propose(rpac.Outputs(np.eye(3)), 0.1),

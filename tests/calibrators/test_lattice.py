@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rpac.calibrators.lattice import LatticeGame, gaussian_start, meet_along_mu
+from rpac.calibrators import lattice
+from rpac.calibrators.lattice import (
+    LatticeGame,
+    TwoLevels,
+    gaussian_multiplier,
+    gaussian_start,
+    meet_along_mu,
+)
 
 CODES, PRIOR = np.array([0, 1, 4]), np.array([0.5, 0.3, 0.2])
 
@@ -125,3 +132,45 @@ def test_a_start_is_a_discrete_gaussian():
     assert q.sum() == pytest.approx(1.0)
     assert q @ squares(40) == pytest.approx(25.0, rel=1e-6)
     assert np.isfinite(gaussian_start(100, 0.01)).all()
+
+
+def test_wide_noise_is_solved_on_a_coarse_lattice_nearly_as_well():
+    rng = np.random.default_rng(1)
+    codes, p = np.rint(40 * rng.normal(size=300)).astype(int), np.full(300, 1 / 300)
+    cost = squares(400)
+    one, two = LatticeGame.of(codes, p, cost), TwoLevels.of(codes, p, cost, 4)
+    start = gaussian_start(400, 50.0)
+    mu = gaussian_multiplier(2_500.0, 2_500.0 / codes.var())
+    fine, coarse = (game.solve(mu, start)[0] for game in (one, two))
+    assert two.coarse.cost.size == 201
+    least = one.objective(fine, mu)
+    assert least <= one.objective(coarse, mu) <= least * (1 + 2e-5)
+    assert two.solve(mu, start)[1] == pytest.approx(leakage(codes, p, np.exp(coarse)), rel=1e-9)
+
+
+def test_noise_that_is_not_smooth_is_solved_on_the_fine_lattice():
+    """Two worlds far apart: the best noise is a comb, which straight lines would miss."""
+    codes, p = np.array([0, 46]), np.array([0.5, 0.5])
+    one, two = LatticeGame.of(codes, p, squares(150)), TwoLevels.of(codes, p, squares(150), 2)
+    for mu in (600.0, 4_000.0):
+        fine, coarse = (game.solve(mu, gaussian_start(150, 20.0))[0] for game in (one, two))
+        assert one.objective(coarse, mu) == pytest.approx(one.objective(fine, mu), rel=1e-4)
+
+
+@pytest.mark.parametrize("nats", [0.05, 0.5, 2.0])
+def test_the_multiplier_of_gaussians_is_how_their_power_falls(nats):
+    """Power v / (exp(2 nats) - 1) against its difference quotient."""
+
+    def power(nats):
+        return 3.0 / math.expm1(2 * nats)
+
+    slope = (power(nats - 1e-5) - power(nats + 1e-5)) / 2e-5
+    assert gaussian_multiplier(power(nats), power(nats) / 3.0) == pytest.approx(slope, rel=1e-6)
+
+
+def test_a_matrix_that_is_mostly_empty_is_multiplied_without_its_zeros(monkeypatch):
+    game = LatticeGame.of(np.array([0, 40, 90, 133]), np.full(4, 0.25), squares(6))
+    log_q = gaussian_start(6, 2.0)
+    direction = game.newton(log_q, squares(6))
+    monkeypatch.setattr(lattice, "_SPARSE", 0.0)
+    assert game.newton(log_q, squares(6)) == pytest.approx(direction, rel=1e-9)

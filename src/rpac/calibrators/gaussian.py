@@ -18,7 +18,7 @@ import numpy as np
 
 from rpac._base.entropy import entropy
 from rpac._base.types import Floats, Ints
-from rpac.certificate.references import blocks
+from rpac.certificate.references import MixtureReference
 from rpac.noise.base import integer_table, look_up, study_uniforms
 
 FLOOR = 1e-6
@@ -82,29 +82,27 @@ def between(low: Floats, high: Floats, share: float) -> Floats:
 
 def posterior(game: Game, cov: Floats) -> tuple[float, Floats, float]:
     """Return estimates under N(0, cov): MI, E[Cov(Z | Y)], (r, r), and -dMI / dlog scale^2."""
-    factor = np.linalg.cholesky(cov)
-    u = np.linalg.solve(factor, game.points.T).T
-    half, log_p = 0.5 * np.square(u).sum(axis=1), np.log(game.weights)
-    total, means = np.zeros(len(u)), np.zeros(cov.shape)
+    mixture = MixtureReference(whitened(game.points, cov), game.weights)
+    columns = np.column_stack([np.ones(len(game.points)), game.points])
+    total, means = np.zeros(len(game.points)), np.zeros(cov.shape)
     densities = 0.0
     for sign in (1.0, -1.0):
-        for rows in blocks(len(game.worlds), len(u)):
-            b = sign * game.noise[rows]
-            y = u[game.worlds[rows]] + b
-            kernel = u @ y.T + (log_p - half)[:, None]
-            top = kernel.max(axis=0)
-            kernel -= top
-            np.exp(kernel, out=kernel)
-            mass = kernel.sum(axis=0)
-            densities += float((0.5 * np.square(y).sum(axis=1) - top - np.log(mass)).sum())
-            densities -= float(0.5 * np.square(b).sum())
-            total += kernel @ (1 / mass)
-            mean = (kernel.T @ game.points) / mass[:, None]
+        for _, kernel, top in mixture.kernels(game.worlds, sign * game.noise):
+            sums = kernel @ columns
+            mass = sums[:, 0]
+            densities -= float((top + np.log(mass)).sum())
+            total += (1 / mass) @ kernel
+            mean = sums[:, 1:] / mass[:, None]
             means += mean.T @ mean
     n = 2 * len(game.worlds)
     second = (game.points * total[:, None]).T @ game.points
     error = (second - means) / n
     return densities / n, error, 0.5 * float(np.sum(np.linalg.inv(cov) * error))
+
+
+def whitened(points: Floats, cov: Floats) -> Floats:
+    """Return (m, r) points in units of noise with this covariance."""
+    return np.asarray(np.linalg.solve(np.linalg.cholesky(cov), points.T).T)
 
 
 def stationary(

@@ -8,7 +8,7 @@ import numpy as np
 
 from rpac._base.types import Floats
 from rpac.calibrators.budget_search import meet
-from rpac.certificate.exact import label_leakage
+from rpac.certificate.exact import channel_leakage
 from rpac.noise.label import LabelChannel
 
 
@@ -32,7 +32,7 @@ def label_equilibrium(prior: Floats, nats: float) -> LabelChannel:
 
     def leaks(t: float) -> float:
         table = LabelChannel(channel(prior, math.exp(min(-t, 7.0))))
-        return label_leakage(prior, table) - nats
+        return channel_leakage(prior, table) - nats
 
     t = meet(leaks, tolerance=1e-6 * nats, slope=nats)
     return LabelChannel(channel(prior, math.exp(min(-t, 7.0))))

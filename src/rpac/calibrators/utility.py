@@ -13,8 +13,12 @@ import numpy as np
 from rpac._base.checks import array, number, refuse
 from rpac._base.limits import hold_in_memory
 from rpac._base.types import Floats
+from rpac.errors import RpacError
 from rpac.noise.base import Noise
 from rpac.worlds.span import Span
+
+_NUMBERS = 1 << 22
+"""Numbers of differences that a function sees together, at most."""
 
 
 class Utility(ABC):
@@ -35,6 +39,26 @@ class Utility(ABC):
         """Return the cost of noise that lies in a span, in its coordinates; W becomes B' W B."""
         return Restricted(self, span)
 
+    def loss(self, values: Floats, words: Floats) -> Floats:
+        """Return what (k, d) words cost in place of (n, d) values, (n, k): K of the difference."""
+        out = np.empty((len(values), len(words)))
+        size = max(1, _NUMBERS // words.size)
+        for a in range(0, len(values), size):
+            off = (words - values[a : a + size, None]).reshape(-1, words.shape[1])
+            out[a : a + size] = self.cost(off).reshape(-1, len(words))
+        return out
+
+    def features(self, values: Floats, weights: Floats) -> Floats | None:
+        """Return coordinates of (n, d) values in which the loss is a squared length, (n, r).
+
+        None where there are none. Code words are then the means of the values behind them.
+        """
+        return None
+
+    def placed(self, words: Floats, dim: int) -> Floats:
+        """Return where (K, r) words may be, nearest to given places: anywhere."""
+        return words
+
 
 @final
 @dataclass(frozen=True)
@@ -52,6 +76,10 @@ class SquaredError(Utility):
     def within(self, span: Span) -> Utility:
         """Return itself: lengths are the same in every orthonormal basis."""
         return self
+
+    def features(self, values: Floats, weights: Floats) -> Floats:
+        """Return the values around their mean."""
+        return np.asarray(values - weights @ values)
 
 
 @final
@@ -112,6 +140,12 @@ class Weighted(Utility):
         if self.task_basis is None:
             return w
         return np.asarray(w + (self.ratio - 1) * (self.task_basis @ self.task_basis.T))
+
+    def features(self, values: Floats, weights: Floats) -> Floats:
+        """Return the values around their mean times A, with W = A A'."""
+        scales, vectors = np.linalg.eigh(self.weight(np.eye(values.shape[1])))
+        keep = scales > 1e-12 * scales[-1]
+        return np.asarray((values - weights @ values) @ (vectors[:, keep] * np.sqrt(scales[keep])))
 
     def within(self, span: Span) -> Utility:
         """Return the cost with B' W B, which is (r, r)."""
@@ -186,10 +220,6 @@ class Smooth(Utility):
         return Smooth(wraps(self.function)(inner), self.draws)
 
 
-_NUMBERS = 1 << 24
-"""Numbers of noise that a function sees together, at most."""
-
-
 @final
 @dataclass(frozen=True)
 class Restricted(Utility):
@@ -211,6 +241,101 @@ class Restricted(Utility):
         sliver = 1e-12 * np.trace(cov) * np.eye(d)  # so that it can be factored
         weight = self.utility.weight(basis @ cov @ basis.T + sliver)
         return span.directions(span.directions(weight).T)
+
+
+@final
+@dataclass(frozen=True)
+class ArgMax(Utility):
+    """Squared error, and which number is the largest: for logits and scores.
+
+    To a channel a changed class costs `share` of the variance of all numbers on top of the squared
+    error. As a cost of noise it is the squared error.
+
+    Args:
+        share: What a changed class costs; 0 is the squared error.
+    """
+
+    share: float = 0.3
+
+    def __post_init__(self) -> None:
+        if number(self.share, "share") < 0:
+            raise refuse("a `share` of at least 0", self.share, "0.3 is a good start.")
+
+    def cost(self, noise: Floats) -> Floats:
+        """Return |b|^2."""
+        return SquaredError().cost(noise)
+
+    def weight(self, cov: Floats) -> Floats:
+        """Return the identity."""
+        return np.eye(len(cov))
+
+    def within(self, span: Span) -> Utility:
+        """Return the squared error: in other coordinates another number is the largest."""
+        return SquaredError()
+
+    def features(self, values: Floats, weights: Floats) -> Floats:
+        """Return the values around their mean, and their classes."""
+        off = values - weights @ values
+        width = np.sqrt(self.share * float(weights @ np.square(off).sum(axis=1)))
+        kinds, labels = np.unique(values.argmax(axis=1), return_inverse=True)
+        return np.concatenate([off, np.sqrt(0.5) * width * np.eye(kinds.size)[labels]], axis=1)
+
+    def placed(self, words: Floats, dim: int) -> Floats:
+        """Return words whose classes are mixed with the likeliest one in their place."""
+        named = words[:, dim:]
+        hard = np.eye(named.shape[1])[named.argmax(axis=1)] * named.sum(axis=1, keepdims=True)
+        return np.concatenate([words[:, :dim], hard], axis=1)
+
+
+@final
+@dataclass(frozen=True)
+class Loss(Utility):
+    """A loss of one's own, `function(values, words)`: of (k, d) words in place of (n, d) values.
+
+    It returns (n, k) finite numbers, not negative. For channels alone: it may be of any kind,
+    where noise must cost the same wherever it is added.
+    """
+
+    function: Callable[[Floats, Floats], Any]
+
+    def loss(self, values: Floats, words: Floats) -> Floats:
+        """Return the loss, checked."""
+        found = np.asarray(self.function(values, words), np.float64)
+        shape = len(values), len(words)
+        if found.shape != shape or not np.isfinite(found).all() or found.min() < 0:
+            got = f"shape {found.shape}"
+            got = got if found.shape != shape else "NaN, infinite or negative ones"
+            raise refuse(f"a loss of shape {shape}", got, "Return finite numbers from 0.")
+        return found
+
+    def cost(self, noise: Floats) -> Floats:
+        """Refuse: it is not of noise."""
+        raise _of_channels(self)
+
+    def weight(self, cov: Floats) -> Floats:
+        """Refuse: it is not of noise."""
+        raise _of_channels(self)
+
+    def within(self, span: Span) -> Utility:
+        """Return the loss of values and words in the coordinates of a span."""
+        return Loss(lambda values, words: self.loss(span.back(values), span.back(words)))
+
+
+def _of_channels(utility: Loss) -> RpacError:
+    name = getattr(utility.function, "__qualname__", type(utility.function).__qualname__)
+    return refuse(
+        "a cost of noise", f"the loss {name} of values and words", 'Use method="channel".'
+    )
+
+
+def hamming(values: Floats, words: Floats) -> Floats:
+    """Return whether the largest entry is another, (n, k); of single numbers whether they differ.
+
+    For `rpac.Loss`: the share of changed answers of a classifier, by its logits.
+    """
+    if words.shape[1] == 1:
+        return np.asarray(values != words.T, np.float64)
+    return np.asarray(values.argmax(axis=1)[:, None] != words.argmax(axis=1), np.float64)
 
 
 def _columns(basis: Any) -> Floats:
