@@ -49,6 +49,7 @@ def test_a_plan_tells_price_errors_and_what_remains(staff):
         "curve",
         "chosen",
         "remaining",
+        "channel",
     }
     assert found.body["remaining"] is None
     assert json.loads(publish(found.body)) == json.loads(json.dumps(found.body))

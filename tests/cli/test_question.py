@@ -101,7 +101,10 @@ def test_what_is_missing_or_wrong_is_named(staff):
         ({"link": ["=b"]}, "Expected NAME=VALUE after --link; got '=b'"),
         ({"keys": ["dept="]}, "Expected NAME=VALUE after --keys; got 'dept='"),
         ({"data": [Path("gone.csv")]}, "Expected a file that exists; got 'gone.csv'"),
-        ({"method": "magic"}, "Expected a known --method; got 'magic'. Known: auto-pac, conf"),
+        (
+            {"method": "magic"},
+            "Expected a known --method; got 'magic'. Known: auto-pac, channel, conf",
+        ),
     ]:
         with refused(message):
             asked(staff, **given)

@@ -116,3 +116,34 @@ def test_a_question_about_presence_is_passed_as_a_pair():
     source = rpac.Presence([1.0, 2.0])
     with pytest.raises(rpac.InputError, match="compare\\(\\(mechanism, source\\), budgets\\)"):
         rpac.compare(rpac.statistics.count(), source)
+
+
+def test_the_channel_stands_beside_noise_with_its_bias_in_words():
+    table = rpac.compare(CLUSTERS, [0.5, 1.0])
+    assert [*dict.fromkeys(row["method"] for row in table.rows)] == [
+        "equilibrium", "auto-pac", "channel",
+    ]  # fmt: skip
+    kept, shrunk = table.column("channel", "keeps"), table.column("channel", "shrunk")
+    assert ((kept > 0) & (kept < 1)).all()
+    assert table.column("equilibrium", "keeps").tolist() == [1.0, 1.0]
+    assert (shrunk < table.column("equilibrium", "shrunk")).all()
+    limits = table.column("channel", "limit")
+    assert (limits <= table.column("channel", "power")).all()
+    assert limits == pytest.approx(table.column("channel", "power"), rel=0.01)
+    said, proposed = table.notes
+    assert "a guess, drawn towards the mean" in said
+    assert "proposed at 0.5, 1 nats" in proposed
+    assert said in str(table)
+    assert said in table._repr_html_()
+    labels = table.plot().axes[0].get_legend_handles_labels()[1]
+    assert "rate-distortion limit" in labels
+
+
+def test_no_channel_where_none_may_be_found_and_no_limit_of_another_utility():
+    people = rpac.simulate(rpac.Subsets(np.arange(20.0), worlds=16), np.mean)
+    table = rpac.compare(people, [0.1])
+    assert {row["method"] for row in table.rows} == {"equilibrium", "auto-pac"}
+    assert table.notes == []
+    alone = rpac.compare(CLUSTERS, [0.5], [rpac.Equilibrium(rpac.Weighted([2.0]), "channel")])
+    assert math.isnan(alone.rows[0]["limit"])
+    assert len(alone.notes) == 1  # nothing beside it to gain over

@@ -64,3 +64,58 @@ def test_what_all_worlds_agree_on_is_released(same):
     many = privatize(lambda x: np.full(3, 1.5), rpac.Worlds([1, 2]), 0.1)
     assert (many.value == 1.5).all()
     assert many.noise_interval[0].tolist() == many.noise_interval[1].tolist() == [1.5] * 3
+
+
+CLUSTERS = np.repeat([[0.0, 0.0], [6.0, 1.0], [2.0, 9.0]], 10, axis=0)
+CLUSTERS = CLUSTERS + np.random.default_rng(8).normal(size=CLUSTERS.shape)
+
+
+def test_a_channel_is_released_booked_and_attacked_like_every_law(tmp_path):
+    source = rpac.Worlds(list(CLUSTERS))
+    with rpac.Ledger(tmp_path / "books.db", budget=2.0, anchor=tmp_path / "anchor") as ledger:
+        asked = {"ledger": ledger, "key": "once", "method": "channel"}
+        first = rpac.privatize(lambda x: x, source, 0.7, **asked)
+        again = rpac.privatize(lambda x: x, source, 0.7, **asked)
+        assert (first.value == again.value).all()
+        assert first.receipt == again.receipt
+        assert first.certificate.bound <= ledger.spent <= 0.7
+    outputs, law = first.sealed
+    assert any((first.value == word).all() for word in law.words)
+    text = str(first)
+    assert "public code words: guesses, drawn to the mean" in text
+    assert "the answer itself" in text
+    assert "without its noise" not in text
+    found = rpac.audit(first)
+    assert not found.alarm
+    assert 0.5 < found.lower <= first.certificate.bound
+
+
+def test_intervals_of_code_words_hold_the_answer_in_95_of_100_releases():
+    source = rpac.Worlds(list(CLUSTERS))
+    outputs = rpac.simulate(source, lambda x: x)
+    law = rpac.calibrate(outputs, 0.7, "channel")
+    error, rng = law.error(), np.random.default_rng(0)
+    worlds = rng.integers(0, 30, 4_000)
+    made = law.applied(outputs, worlds, rng) - error["bias"]
+    off = np.abs(made - outputs.values[worlds])
+    assert (off <= 4.472136 * error["noise"]).mean(axis=0).min() > 0.95
+    around = np.abs(made - outputs.center)
+    assert (around <= 4.472136 * error["both"]).mean(axis=0).min() > 0.95
+
+
+def test_methods_that_a_source_cannot_have_are_refused_in_their_own_words(tmp_path):
+    """By public things alone, so nothing is booked."""
+    people = rpac.Subsets(np.arange(30.0), worlds=16)
+    with rpac.Ledger(tmp_path / "books.db", budget=2.0, anchor=tmp_path / "anchor") as ledger:
+        with pytest.raises(rpac.InputError, match="code words that are given, for half-samples"):
+            rpac.privatize(np.mean, people, 0.1, ledger=ledger, method="channel")
+        draws = rpac.Draws(lambda rng: rng.normal(), clip=(-4, 4))
+        with pytest.raises(rpac.InputError, match="finite worlds for a channel; got rpac.Draws"):
+            rpac.privatize(lambda x: x, draws, 0.1, ledger=ledger, method="channel")
+        assert ledger.spent == 0
+        with pytest.raises(rpac.InputError, match="code words that are given, for half-samples"):
+            rpac.Session(people, 0.5, method="channel")
+    given = rpac.Equilibrium(family="channel", words=np.linspace(0, 29, 30))
+    found = rpac.privatize(np.mean, people, 0.1, method=given)
+    assert found.value in np.linspace(0, 29, 30)
+    assert found.certificate.worst_unit_success is not None

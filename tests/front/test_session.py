@@ -52,3 +52,15 @@ def test_a_careless_proposal_is_never_released():
         talk.ask(lambda x: x, 0.1)
     assert talk.spent == 0.01
     assert np.exp(talk._log_posterior) == pytest.approx([0.25] * 4)
+
+
+def test_a_session_may_answer_with_code_words():
+    """Each is charged its exact leakage under the posterior; together they stay within the cap."""
+    rng = np.random.default_rng(5)
+    worlds = rpac.Worlds([*rng.normal(size=(12, 2))])
+    with Session(worlds, 1.0, method="channel") as session:
+        answers = [session.ask(lambda x: x, 0.3) for _ in range(3)]
+        assert session.spent <= 0.9
+    for answer in answers:
+        assert answer.certificate.noise["family"] == "codebook"
+        assert 0.28 < answer.certificate.bound <= 0.3

@@ -120,7 +120,7 @@ def test_a_plan_is_plain_data():
     made = planning.plan(rpac.Outputs(np.eye(3)), 0.2, "auto-pac", left=1.0)
     body = json.loads(publish(made.to_dict()))
     assert set(body) == {
-        "nats", "membership", "meaning", "numbers", "curve", "chosen", "remaining",
+        "nats", "membership", "meaning", "numbers", "curve", "chosen", "remaining", "channel",
     }  # fmt: skip
     assert [row["number"] for row in body["numbers"]] == ["number 1", "number 2", "number 3"]
     assert body["remaining"] == [1.0, 0.8]
@@ -187,3 +187,28 @@ def test_a_plan_is_an_upper_bound_of_the_charge(kind):
         assert certificate.worst_unit_success <= made.membership
         ratios.append(made.nats / charge)
     assert np.median(ratios) <= 1.25
+
+
+def test_a_plan_shows_the_channel_beside_noise():
+    rng = np.random.default_rng(0)
+    outputs = rpac.Outputs(np.repeat([[0.0, 0.0], [9.0, 1.0]], 20, 0) + rng.normal(size=(40, 2)))
+    made = rpac.plan(outputs, 0.5)
+    said = made.channel
+    assert said["proposed"]
+    assert said["error"] < said["shrunk"] < said["noise"]
+    assert 0 < said["keeps"] < 1
+    assert 'method="channel"' in str(made)
+    assert "drawn towards the mean" in made.beside
+    channel = rpac.plan(outputs, 0.5, "channel")
+    assert channel.channel is None
+    assert channel.beside == ""
+    both = np.square([row["noise"] for row in channel.numbers]).sum()
+    assert both == pytest.approx(rpac.calibrate(outputs, 0.5, "channel").power)
+    near = rpac.Outputs(rng.normal(size=(400, 1)))
+    assert "errs by" in rpac.plan(near, 0.001, "auto-pac").beside
+
+
+def test_no_channel_for_half_samples_or_labels():
+    people = rpac.simulate(rpac.Subsets(np.arange(20.0), worlds=16), np.mean)
+    assert rpac.plan(people, 0.1, "auto-pac").channel is None
+    assert rpac.plan(rpac.Outputs(["a", "b"]), 0.1).channel is None

@@ -36,7 +36,7 @@ from rpac.cli.sealed import planned, sealed_part
 from rpac.errors import InputError, RpacError, Withheld
 from rpac.front.compare import COLUMNS as COMPARED
 from rpac.front.compare import compare as side_by_side
-from rpac.front.methods import METHODS, calibrate
+from rpac.front.methods import METHODS, calibrate, held_method
 from rpac.front.privatize import privatize
 from rpac.ledger.ledger import Ledger
 from rpac.noise.grid import tabulate
@@ -310,6 +310,7 @@ def compare(given: Comparing) -> Result:
     methods = [name.strip() for name in named.split(",") if name.strip()]
     for name in methods:
         known_method(name, "known --methods")
+        held_method(ask.source, name)
     if not methods:
         raise refuse("known --methods", repr(given.methods), f"Known: {', '.join(METHODS)}.")
     along = BUDGETS_SHOWN if given.budgets is None else given.budgets
@@ -322,9 +323,10 @@ def compare(given: Comparing) -> Result:
     outputs = _studied(ask)
     with _withheld(ask):
         table = side_by_side(outputs, budgets, methods)
-    names = [name for name in COMPARED if name not in {"utility", "priv", "util"}]
+    hidden = {"utility", "priv", "util", "shrunk", "keeps", "limit"}  # of channels, and of measures
+    names = [name for name in COMPARED if name not in hidden]
     rows = [{name: plain(row[name]) for name in names} for row in table.rows]
-    return Result(columns(names, [row.values() for row in rows]), rows)
+    return Result("\n".join([columns(names, [row.values() for row in rows]), *table.notes]), rows)
 
 
 def verify(given: Reading) -> Result:

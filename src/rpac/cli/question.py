@@ -14,7 +14,7 @@ from rpac.cli import presence
 from rpac.cli.options import Question
 from rpac.cli.project import Project
 from rpac.cli.schema import caps, keys, listed_once, middles, pair, read_schema
-from rpac.front.methods import METHODS
+from rpac.front.methods import METHODS, held_method
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
 from rpac.questions.programs import Command
@@ -89,6 +89,8 @@ def prepare(given: Question, *, ledger: Literal["none", "old", "any"], rows: boo
         source, mechanism = _sql(project, text)
     else:
         source, mechanism = _table(project, kind, text)
+    if project.protect == "sample":
+        held_method(source, method)
     opened = open_ledger(project, new=ledger == "any") if ledger != "none" else None
     if opened is not None and given.cap is not None:
         _same_cap(opened, given.cap, Path(str(project.ledger)).name)

@@ -38,8 +38,11 @@ def certify(
             1 / (k (k + 1)) of the error, so retrying until one passes gains nothing.
         budget: If given, a bound above it raises. On half-samples `SuccessRate(rate)` is held
             against the success on the most exposed unit, not against the nats.
-        draws: Judging draws; by default enough for about a second, and at least 60,000, which take
-            ten to twenty seconds for 10,000 worlds. 0 for proved bounds only.
+        draws: Judging draws, at most. By default enough for about a second, and at least 30,000
+            (60,000 beyond 16 directions), which take two to four seconds for 10,000 worlds. Against
+            a budget in nats they end once the bound is at or below it, so that the bound lies
+            nearer to the budget than it need; leave `budget` out for the least bound. 0 for proved
+            bounds only.
 
     Raises:
         BudgetExceeded: If the bound lies above `budget`.

@@ -13,12 +13,16 @@ from rpac._base.checks import refuse
 from rpac._base.types import Floats
 from rpac.budget import as_budget
 from rpac.calibrators.base import Calibrator
+from rpac.calibrators.equilibrium import Equilibrium
+from rpac.calibrators.utility import SquaredError
 from rpac.certificate.certificate import Certificate
+from rpac.front.bias import DRAWN_IN, bias
 from rpac.front.certify import certify
 from rpac.front.methods import along as along_budgets
 from rpac.front.methods import calibrator, exact_noise, needs_no_noise
 from rpac.front.outlook import along
 from rpac.noise.base import Law, Releasable
+from rpac.noise.codebook import Codebook
 from rpac.noise.grid import GridNoise, tabulate
 from rpac.person.source import Presence
 from rpac.pictures.plots import comparison_figure
@@ -26,12 +30,16 @@ from rpac.pictures.text import columns, columns_html
 from rpac.worlds.outputs import Outputs
 
 Measure = Callable[[Floats, Floats], float]
+USUAL = ("equilibrium", "auto-pac")
+"""Methods that are compared unless somebody says which; the channel beside them where it may be."""
+WORTH = 0.01
+"""Share of the error that a channel must gain over noise to be proposed."""
 _DRAWS = 20_000
 _FEW, _NUMBERS = 16, 1 << 26
 """Draws of a utility, at least; and numbers that they hold together, about at most."""
 COLUMNS = (
-    "method", "budget", "power", "bound", "lower", "grade", "gaussianity_gap", "utility",
-    "priv", "util", "coherent",
+    "method", "budget", "power", "shrunk", "keeps", "limit", "bound", "lower", "grade",
+    "gaussianity_gap", "utility", "priv", "util", "coherent",
 )  # fmt: skip
 
 
@@ -41,8 +49,12 @@ class Comparison:
 
     Attributes:
         rows: One dict for each method and budget, with the columns of `COLUMNS`: `power` is
-            E|B|^2 in the answer's own units (for labels: probability of a change); `bound` and
-            `lower` enclose the leakage;
+            E|B|^2 in the answer's own units (for labels: probability of a change; for channels:
+            E|Y - Z|^2); `shrunk` is what is left of it after the best linear map, and `keeps` how
+            much of a world's distance from the mean a release keeps on average: 1 for noise, less
+            for code words, which are guesses; `limit` is what no channel of that leakage goes
+            below, over stated candidates (`rpac.Equilibrium.limit`), for channels that minimise
+            squared error; `bound` and `lower` enclose the leakage;
             `gaussianity_gap` is what a Gaussian reference would charge beyond `bound`; `utility`
             is the user's measure; `priv` and `util` are dMI/dbudget and -dpower/dbudget;
             `coherent` is False where a smaller budget provably leaks more than a larger one.
@@ -74,14 +86,36 @@ class Comparison:
             raise refuse("methods to draw", got, "Print it, or draw columns of .frame().")
         return comparison_figure(self.rows)
 
+    @property
+    def notes(self) -> list[str]:
+        """What to know of it in words: the bias of channels, and where one is proposed."""
+        drawn_in = [row for row in self.rows if row.get("keeps", math.nan) < 1 - 1e-9]
+        if not drawn_in:
+            return []
+        least = min(row["keeps"] for row in drawn_in)
+        gains = [f"{row['budget']:.4g}" for row in drawn_in if self._gains(row)]
+        found = [f"{DRAWN_IN}: it keeps {least:.0%} of the distance or more; noise keeps all of it"]
+        if gains:
+            found.append(
+                f"proposed at {', '.join(gains)} nats if that is no harm: less error than noise, "
+                "even after its best linear shrinkage"
+            )
+        return found
+
+    def _gains(self, row: dict[str, Any]) -> bool:
+        """Whether a channel errs less than all noise at its budget."""
+        noise = [r for r in self.rows if r["keeps"] == 1 and r["budget"] == row["budget"]]
+        return bool(noise) and row["shrunk"] < (1 - WORTH) * min(r["shrunk"] for r in noise)
+
     def _body(self) -> list[list[Any]]:
         return [[row[name] for name in self.names] for row in self.rows]
 
     def __str__(self) -> str:
-        return columns(self.names, self._body())
+        return "\n".join([columns(self.names, self._body()), *self.notes])
 
     def _repr_html_(self) -> str:
-        return columns_html(self.names, self._body())
+        notes = "".join(f"<p>{note}</p>" for note in self.notes)
+        return columns_html(self.names, self._body()) + notes
 
 
 def curve(
@@ -100,7 +134,7 @@ def curve(
 def compare(
     outputs: Outputs | tuple[Any, Presence],
     budgets: Sequence[Any],
-    methods: Sequence[str | Calibrator] = ("equilibrium", "auto-pac"),
+    methods: Sequence[str | Calibrator] = USUAL,
     utility: Measure | None = None,
     *,
     draws: int | None = None,
@@ -112,7 +146,8 @@ def compare(
         outputs: Finite worlds; or a pair (mechanism, `Presence`), for what its budgets cost and
             add to each number, from public things alone: there is no method to choose.
         budgets: At least one; bare numbers are nats.
-        methods: Names or calibrators.
+        methods: Names or calibrators; by default the equilibrium, Auto-PAC and, where code words
+            may be found (not for half-samples, nor labels), the channel.
         utility: `utility(values, released)` of (n, d) outputs and their noisy versions, such as
             an accuracy; estimated from draws with a seed.
         draws: Judging draws of each certificate.
@@ -123,6 +158,7 @@ def compare(
         raise refuse("budgets beside a question about presence", "rpac.Presence", move)
     if isinstance(outputs, tuple):
         return Comparison(along(*outputs, budgets))
+    methods = _with_channel(outputs) if methods is USUAL else methods
     if not len(budgets) or not len(methods):
         raise refuse("budgets and methods", f"{len(budgets)} and {len(methods)}", "Give some.")
     if not outputs.exact:
@@ -134,10 +170,14 @@ def compare(
         for budget, noise in zip(budgets, curve(outputs, budgets, method), strict=True):
             law = tabulate(outputs, noise)
             certificate = certify(outputs, law, draws=draws)
+            errs = bias(outputs, law)
             block.append({
                 "method": name,
                 "budget": as_budget(budget).nats(outputs.entropy),
                 "power": float(certificate.noise["power"]),
+                "shrunk": errs.shrunk,
+                "keeps": errs.keeps,
+                "limit": _limit(outputs, law, method),
                 "bound": certificate.bound,
                 "lower": certificate.lower,
                 "grade": certificate.grade,
@@ -146,6 +186,21 @@ def compare(
             })  # fmt: skip
         rows += _with_slopes(block)
     return Comparison(rows)
+
+
+def _with_channel(outputs: Outputs) -> tuple[str, ...]:
+    """Return the usual methods, and the channel beside them where words may be found."""
+    words = outputs.kind != "label" and outputs.members is None
+    return (*USUAL, "channel") if words else USUAL
+
+
+def _limit(outputs: Outputs, law: Releasable, method: str | Calibrator) -> float:
+    """Return the rate-distortion limit beside a channel, in the answer's own units; else NaN."""
+    solver = calibrator(method)
+    if not isinstance(law, Codebook) or not isinstance(solver, Equilibrium) or outputs.wide:
+        return math.nan
+    even = np.ptp(outputs.scale) == 0 and isinstance(solver.utility, SquaredError)
+    return solver.limit(outputs, law).limit * float(outputs.scale[0]) ** 2 if even else math.nan
 
 
 def gaussianity_gap(outputs: Outputs, law: Releasable, certificate: Certificate) -> float:
@@ -170,8 +225,7 @@ def _measured(utility: Measure | None, outputs: Outputs, noise: Law, seed: int) 
     rng = np.random.default_rng(seed)
     draws = min(_DRAWS, max(_FEW, _NUMBERS // outputs.dim))
     rows = rng.choice(len(outputs.values), size=draws, p=outputs.weights)
-    values = outputs.values[rows]
-    return float(utility(values, noise.applied(values, rng)))
+    return float(utility(outputs.values[rows], noise.applied(outputs, rows, rng)))
 
 
 def _with_slopes(block: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -36,15 +36,18 @@ from rpac.errors import ExactRelease
 from rpac.learned.sliced import SlicedStackelberg
 from rpac.learned.stackelberg import Stackelberg
 from rpac.noise.base import Law, Releasable, integer_table, look_up, study_uniforms
+from rpac.noise.codebook import Codebook
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise, agreed_law, tabulate
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
+from rpac.worlds.source import Draws, Source, Subsets
 
 METHODS: Mapping[str, Calibrator] = {
     "auto-pac": AutoPAC(),
+    "channel": Equilibrium(family="channel"),
     "confident-auto-pac": ConfidentAutoPAC(),
     "efficient-pac": EfficientPAC(),
     "equilibrium": Equilibrium(),
@@ -103,8 +106,9 @@ def proposed(outputs: Outputs, budget: Any, method: Calibrator) -> Law:
     if outputs.constant.all():
         return exact_noise(outputs)  # a fact of the pool, which no noise hides
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
-        people = worst_unit_channel if outputs.kind == "label" else worst_unit_noise
-        return lifted(people(outputs.within, limit), outputs)
+        if outputs.kind == "label" or _of_words(method):
+            return worst_unit_channel(outputs, limit, method)
+        return lifted(worst_unit_noise(outputs.within, limit), outputs)
     if needs_no_noise(outputs, nats):
         return exact_noise(outputs)
     return along(outputs, [nats], method)[0]
@@ -132,8 +136,8 @@ def lifted(law: Law, outputs: Outputs) -> Law:
     if isinstance(law, GaussianNoise):
         return law.lifted(outputs.span)
     made = tabulate(outputs.within, law)
-    assert isinstance(made, GridNoise)
-    return made.lifted(outputs.span)
+    assert isinstance(made, GridNoise | Codebook)
+    return tabulate(outputs, made.lifted(outputs.span))
 
 
 def calibrator(method: str | Calibrator) -> Calibrator:
@@ -145,6 +149,22 @@ def calibrator(method: str | Calibrator) -> Calibrator:
     if not isinstance(method, Calibrator):
         raise refuse("a method's name or a Calibrator", repr(method), "Subclass rpac.Calibrator.")
     return method
+
+
+def held_method(source: Source, method: str | Calibrator) -> Calibrator:
+    """Return the calibrator of a name, or the one given, if a source can have it."""
+    found = calibrator(method)
+    if not isinstance(found, Equilibrium) or found.family != "channel":
+        return found
+    if isinstance(source, Subsets) and not np.ndim(found.words):
+        raise refuse(
+            "code words that are given, for half-samples of a table",
+            "the method channel without: words found here would be answers about the pool",
+            "Pass method=rpac.Equilibrium(family='channel', words=...), or use noise.",
+        )
+    if isinstance(source, Draws):
+        raise refuse("finite worlds for a channel", "rpac.Draws", "Use rpac.Worlds, or noise.")
+    return found
 
 
 def method_name(method: str | Calibrator) -> str:
@@ -176,16 +196,22 @@ def exact_noise(outputs: Outputs) -> Releasable:
     return GridNoise(basis, outputs.center, (axis,) * spectrum.size)
 
 
-def worst_unit_channel(outputs: Outputs, limit: SuccessRate) -> Law:
-    """Return the equilibrium's channel of labels that keeps every unit's success low.
+def _of_words(method: Calibrator) -> bool:
+    """Whether a method proposes channels to code words."""
+    return isinstance(method, Equilibrium) and method.family == "channel"
+
+
+def worst_unit_channel(outputs: Outputs, limit: SuccessRate, method: Calibrator) -> Law:
+    """Return the channel of labels, or to code words, that keeps every unit's success low.
 
     Success grows with the nats that a channel may leak, which are met from below.
     """
+    method = method if _of_words(method) else Equilibrium()
     low, high = np.log(1e-9), np.log(entropy(distinct(outputs.values, outputs.weights)[1]))
-    found = Equilibrium().propose(outputs, float(np.exp(low)))
-    for _ in range(40):
+    found = method.propose(outputs, float(np.exp(low)))
+    for _ in range(40 if outputs.kind == "label" else 16):
         middle = (low + high) / 2
-        channel = Equilibrium().propose(outputs, float(np.exp(middle)))
+        channel = method.propose(outputs, float(np.exp(middle)))
         stated = worst_unit(outputs, channel, DELTA / 2, 0)
         if stated is not None and stated <= limit.rate:
             low, found = middle, channel

@@ -31,11 +31,11 @@ def noise_under(
     outputs: Outputs, weights: Floats, nats: float, method: str
 ) -> tuple[Releasable, Ints]:
     """Return noise for outputs under a posterior, and the integers of all worlds."""
-    if outputs.span is not None:
+    if outputs.span is not None and method != "channel":
         law, codes = noise_under(outputs.within, weights, nats, method)
         assert isinstance(law, GridNoise)
         return law.lifted(outputs.span), codes
-    if outputs.kind != "label" and outputs.dim > 1:
+    if outputs.kind != "label" and outputs.dim > 1 and method != "channel":
         return posterior_auto_pac(outputs, weights, nats)
     posterior = outputs.under(weights)
     method = "equilibrium" if outputs.kind == "label" else method

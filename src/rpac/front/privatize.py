@@ -11,7 +11,7 @@ from rpac._base.checks import refuse
 from rpac.answers.release import Release
 from rpac.calibrators.base import Calibrator
 from rpac.front.certify import remembered
-from rpac.front.methods import calibrator, method_name, proposed
+from rpac.front.methods import held_method, method_name, proposed
 from rpac.front.presence import ask
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
@@ -74,7 +74,7 @@ def privatize(
         _no_world(secret, subject, executor, checkpoint)
         inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
         return released(inquiry, partial(ask, n_jobs=n_jobs))
-    proposer = calibrator(method)  # an unknown name is refused before anything runs
+    proposer = held_method(source, method)  # refused before anything runs
     request = Request(
         mechanism, source, budget, method_name(method), confidence,
         ledger, key, secret, n_jobs, seed, allow_exact, subject, store, asked, executor, checkpoint,

@@ -8,6 +8,7 @@ from typing import Any, final
 from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints
 from rpac.front.hearing import Hearing
+from rpac.front.methods import held_method
 from rpac.front.posterior import first_aim, noise_under
 from rpac.front.presence import ask_adding
 from rpac.ledger.ledger import Ledger
@@ -31,7 +32,7 @@ class Session(Conversation):
             opened again with the same source, ledger and store it goes on. Needs a ledger that
             is anchored.
         method: Calibrator for single numbers. Several numbers get Auto-PAC noise, whose bound has
-            no sampling error; labels the equilibrium.
+            no sampling error, unless it is "channel"; labels the equilibrium.
         secret: The secret itself, one of `Worlds`, where it is given rather than drawn.
         subject: Whom a given secret is about. Books take one session or release for a dataset
             and subject, however its possible values are listed.
@@ -82,6 +83,7 @@ class Session(Conversation):
         subject: str = "",
         executor: Any = None,
     ) -> None:
+        held_method(source, method)
         self._name = method
         super().__init__(source, budget, ledger, store, secret, subject, executor)
 

@@ -14,19 +14,26 @@ from rpac._base.types import Floats, Json
 from rpac.advantage import nats_to_success
 from rpac.budget import Budget, SuccessRate, as_budget
 from rpac.calibrators.base import Calibrator
+from rpac.calibrators.equilibrium import Equilibrium
+from rpac.calibrators.utility import SquaredError
 from rpac.certificate.evidence import proved_leakage
 from rpac.certificate.person import on_a_person
 from rpac.errors import ExactRelease
-from rpac.front.compare import curve
-from rpac.front.methods import calibrate
+from rpac.front.bias import DRAWN_IN, bias
+from rpac.front.compare import WORTH, curve
+from rpac.front.methods import calibrate, calibrator, needs_no_noise
 from rpac.ledger.entries import NANO, exact_nano
 from rpac.noise.base import Law, Noise
+from rpac.noise.codebook import Codebook
 from rpac.noise.grid import tabulate
+from rpac.pictures.text import at_most, columns
 from rpac.report import wording
 from rpac.worlds.flatten import flatten
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source, Subsets
 
+_WORDS = 256
+"""Code words that a plan looks for, at most: it should not take long."""
 CURVE = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Budgets in nats along which noise is drawn."""
 
@@ -50,6 +57,11 @@ class Plan:
             far the answer varies between samples.
         chosen: The share at this plan's budget.
         remaining: Nats left in the ledger before and after; None without a ledger.
+        channel: What a channel to public code words would do at the same price: its root mean
+            square error (`error`) beside that of the noise (`noise`) and of the noise after its
+            best linear shrinkage (`shrunk`), in the answer's units; how many `words`; what it
+            `keeps` of a world's distance from the mean; whether it is `proposed`, because it errs
+            less. None for half-samples, whose words must be given, and for labels.
     """
 
     nats: float
@@ -59,6 +71,28 @@ class Plan:
     curve: list[tuple[float, float]]
     chosen: float
     remaining: tuple[float, float] | None
+    channel: Json | None = None
+
+    @property
+    def beside(self) -> str:
+        """What is said of the channel, in words; empty where there is none."""
+        if self.channel is None:
+            return ""
+        said = self.channel
+        better = "less" if said["proposed"] else "no less"
+        text = (
+            f"a channel to {said['words']} public code words errs by {said['error']:.4g} in all, "
+            f"noise by {said['noise']:.4g} ({said['shrunk']:.4g} after its best linear shrinkage): "
+            f"{better} error, but {DRAWN_IN}, and keeps {said['keeps']:.0%} of the distance."
+        )
+        propose = ' Proposed where that does no harm: method="channel".'
+        return text + propose if said["proposed"] else text
+
+    def __str__(self) -> str:
+        rows = [(n["number"], n["noise"], n["sampling"]) for n in self.numbers]
+        price = f"price: at most {at_most(self.nats)} nats. {self.meaning}"
+        table = columns(("number", "+- noise", "+- sampling"), rows)
+        return "\n".join([price, table, *([self.beside] if self.beside else [])])
 
     def to_dict(self) -> Json:
         """Return the plan as plain data."""
@@ -98,7 +132,25 @@ def plan(
         curve=noise_curve(outputs),
         chosen=_share(outputs, noise),
         remaining=None if left is None else (left, left - nats),
+        channel=_channel(outputs, nats, method, noise),
     )
+
+
+def _channel(outputs: Outputs, nats: float, method: str | Calibrator, noise: Law) -> Json | None:
+    """Return what a channel would do at the same price and for the same utility, beside noise."""
+    if outputs.kind == "label" or outputs.members is not None or not outputs.exact:
+        return None
+    if isinstance(noise, Codebook) or needs_no_noise(outputs, nats) or outputs.wide:
+        return None
+    utility = getattr(calibrator(method), "utility", SquaredError())
+    book = Equilibrium(family="channel", utility=utility, words=_WORDS).propose(outputs, nats)
+    assert isinstance(book, Codebook)
+    errs, noisy = bias(outputs, book), bias(outputs, noise)
+    return {
+        "error": math.sqrt(errs.error), "noise": math.sqrt(noisy.error),
+        "shrunk": math.sqrt(noisy.shrunk), "keeps": errs.keeps, "words": len(book.words),
+        "proposed": errs.shrunk < (1 - WORTH) * noisy.shrunk,
+    }  # fmt: skip
 
 
 def price(outputs: Outputs, limit: Budget, noise: Law) -> tuple[float, float | None]:
@@ -129,7 +181,7 @@ def _meaning(membership: float | None, nats: float) -> str:
 
 
 def _numbers(outputs: Outputs, noise: Law, full: Any) -> list[Json]:
-    if not isinstance(noise, Noise):
+    if outputs.kind == "label":
         label = {"number": "a label", "noise": float(noise.power), "sampling": None}
         return [label | {"fact": bool(outputs.constant[0])}]
     scale = outputs.scale
@@ -137,13 +189,21 @@ def _numbers(outputs: Outputs, noise: Law, full: Any) -> list[Json]:
     target = weights @ values if full is None else np.asarray(full, np.float64)
     sampling = np.sqrt(weights @ np.square(values - target))
     constant = outputs.constant
-    added = np.sqrt(noise.variances_of_numbers) * np.abs(scale)
+    added = _deviations(outputs, noise) * np.abs(scale)
     return [
         {"number": name, "noise": float(a), "sampling": float(s), "fact": bool(fact)}
         for name, a, s, fact in zip(
             outputs.names, np.where(constant, 0.0, added), sampling, constant, strict=True
         )
     ]
+
+
+def _deviations(outputs: Outputs, noise: Law) -> Floats:
+    """Return how far each number is off, (d,): by noise, or by code words with their bias."""
+    if isinstance(noise, Noise):
+        return np.sqrt(noise.variances_of_numbers)
+    found = tabulate(outputs, noise).error()
+    return np.asarray(np.sqrt(np.square(found["noise"]) + np.square(found["bias"])))
 
 
 def noise_curve(outputs: Outputs) -> list[tuple[float, float]]:
