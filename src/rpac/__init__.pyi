@@ -22,10 +22,13 @@ from rpac.calibrators.closed_form import Proportional as Proportional
 from rpac.calibrators.dp import DPGaussian as DPGaussian
 from rpac.calibrators.dp import DPLaplace as DPLaplace
 from rpac.calibrators.equilibrium import Equilibrium as Equilibrium
+from rpac.calibrators.utility import ArgMax as ArgMax
+from rpac.calibrators.utility import Loss as Loss
 from rpac.calibrators.utility import Smooth as Smooth
 from rpac.calibrators.utility import SquaredError as SquaredError
 from rpac.calibrators.utility import Utility as Utility
 from rpac.calibrators.utility import Weighted as Weighted
+from rpac.calibrators.utility import hamming as hamming
 from rpac.calibrators.utility import selectivity as selectivity
 from rpac.certificate.certificate import Certificate as Certificate
 from rpac.certificate.references import GaussianReference as GaussianReference
@@ -61,6 +64,7 @@ from rpac.learned.stackelberg import Stackelberg as Stackelberg
 from rpac.learned.stackelberg import decoder_attack as decoder_attack
 from rpac.ledger.ledger import Ledger as Ledger
 from rpac.noise.base import Noise as Noise
+from rpac.noise.codebook import Codebook as Codebook
 from rpac.noise.gaussian import GaussianNoise as GaussianNoise
 from rpac.noise.grid import GridNoise as GridNoise
 from rpac.noise.grid import tabulate as tabulate
@@ -69,6 +73,8 @@ from rpac.noise.lattice import LatticeNoise as LatticeNoise
 from rpac.person.source import Presence as Presence
 from rpac.questions import programs as programs
 from rpac.questions import statistics as statistics
+from rpac.report.plan import Plan as Plan
+from rpac.report.plan import plan as plan
 from rpac.report.recovery import recover as recover
 from rpac.schema import Declared as Declared
 from rpac.sql.database import Database as Database

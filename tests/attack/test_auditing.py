@@ -253,7 +253,7 @@ def test_a_channel_that_changes_labels_less_often_than_declared_raises_the_alarm
     declared, real = (rpac.LabelChannel.randomized_response(4, keep) for keep in (0.5, 0.8))
 
     def released(worlds, rng):
-        return real.applied(outputs.values[worlds], rng)
+        return real.applied(outputs, worlds, rng)
 
     assert not rpac.audit((outputs, declared)).alarm
     assert rpac.audit((outputs, declared), ["bayes"], released=released).alarm

@@ -174,8 +174,9 @@ def test_blocks_of_posteriors_are_one_after_the_other():
     parts = list(posteriors(decoder, outputs.weights, y))
     assert len(parts) > 1
     assert sum(len(post) for _, post in parts) == 4_000
-    ((_, alone),) = posteriors(decoder, outputs.weights, y[-3:])
-    assert parts[-1][1][-3:] == pytest.approx(alone, abs=1e-14)
+    alone = np.concatenate([p for _, p in posteriors(decoder, outputs.weights, y[-3:])])
+    last = np.concatenate([post for _, post in parts[-3:]])[-3:]
+    assert last == pytest.approx(alone, abs=1e-14)
     for _, post in parts:
         assert post.sum(axis=1) == pytest.approx(1.0)
 
@@ -254,3 +255,15 @@ def test_scales_by_world_follow_a_quadratic_of_the_output():
     fitted = FittedLaw(outputs, None, worlds=worlds, released=released, by_world=True)
     found = 0.5 * np.log(fitted._variances[:, 0])
     assert found - found.mean() == pytest.approx(np.log(sigma), abs=0.06)
+
+
+def test_a_code_book_is_decoded_by_its_table():
+    """Equal words are one, whatever coin chose them; what is no word tells nothing."""
+    words = np.array([[0.0, -0.0], [1.0, 2.0], [0.0, 0.0]])
+    matrix = np.array([[0.2, 0.5, 0.3], [0.6, 0.4, 0.0]])
+    outputs = rpac.Outputs([[0.0, 0.0], [1.0, 1.0]])
+    decoder = DeclaredLaw(outputs, rpac.Codebook(words, matrix))
+    found = np.exp(decoder.logits(np.array([[0.0, 0.0], [1.0, 2.0], [7.0, 7.0]])))
+    assert found == pytest.approx(np.array([[0.5, 0.6], [0.5, 0.4], [0.0, 0.0]]))
+    mean = released_points(outputs, rpac.Codebook(words, matrix))
+    assert mean == pytest.approx(matrix @ words)

@@ -22,7 +22,7 @@ def test_logits_rows_tell_power_accuracy_and_leakage():
     values, labels = synthetic()
     rows = study.run(logits.tasks("ag_news", values, labels, SMALL), SMALL, "synthetic")
     noisy = [r for r in rows if r.comparable and r.method != "labels"]
-    assert {r.method for r in noisy} == {*study.CLOSED_FORMS, "equilibrium"}
+    assert {r.method for r in noisy} == {*study.CLOSED_FORMS, *study.CHANNELS, "equilibrium"}
     for r in noisy:
         assert r.attack <= r.certified <= r.budget
         assert r.accuracy <= r.ceiling + 3 * math.sqrt(0.25 / len(labels))
@@ -31,7 +31,16 @@ def test_logits_rows_tell_power_accuracy_and_leakage():
     assert bare == {b for b in grid if b >= math.log(400)} != set()
     best = {r.budget: r for r in noisy if r.method == "equilibrium"}
     for r in noisy:
-        assert best[r.budget].power <= 1.005 * r.power or r.method == "equilibrium"
+        noise = r.method not in study.CHANNELS
+        assert best[r.budget].power <= 1.005 * r.power or r.method == "equilibrium" or not noise
+    for r in (r for r in noisy if r.method == "channel"):
+        assert r.limit <= r.error * (1 + 1e-9) < best[r.budget].error
+        assert r.grade == "proved"
+
+
+def test_a_budget_that_words_meet_bare_has_no_row():
+    values, labels = synthetic()
+    assert logits.channel_rows("channel", 6.0, "ag_news", values, labels, SMALL) == []
 
 
 def test_labels_reach_the_ceiling():

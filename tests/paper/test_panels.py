@@ -99,12 +99,16 @@ def test_panels_of_logits_begin_with_accuracy():
     made = [
         *rows("equilibrium", accuracy=0.9, ceiling=0.95),
         *rows("labels", accuracy=0.94, ceiling=0.95),
+        *rows("channel", accuracy=0.92, ceiling=0.95, error=0.2, limit=0.19),
     ]
     made.append(Row("mnist", "who", 3.0, "all", 4.0, note="no noise needed", accuracy=0.97))
     figure = panels(Study("mnist", made, {}))
-    assert len(figure.axes) == 3
-    accuracy, power, targets = (lines_of(axes) for axes in figure.axes)
-    assert set(accuracy) == {"equilibrium", "labels", "highest that the budget allows"}
+    assert len(figure.axes) == 4
+    accuracy, error, power, targets = (lines_of(axes) for axes in figure.axes)
+    assert set(accuracy) == {"equilibrium", "labels", "channel", "highest that the budget allows"}
+    assert error["channel"].get_ydata() == pytest.approx([0.2] * 3)
+    assert error["rate-distortion limit"].get_ydata() == pytest.approx([0.19] * 3)
+    assert "channel" not in power
     assert "labels" not in power  # their power is no E|B|^2
     assert "labels" not in targets
     assert max(accuracy["equilibrium"].get_xdata()) == 0.5  # budgets without noise are left out

@@ -48,7 +48,7 @@ def in_duckdb(rows, name):
     return "duckdb", lambda sql: connection.execute(sql).fetchall()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def in_postgres(database):
     import psycopg
 

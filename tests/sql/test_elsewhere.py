@@ -10,7 +10,7 @@ from rpac.sql.spark import Spark
 from tests.sql.elsewhere import SAID, TABLES, fill_postgres, there
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def url(database):
     return fill_postgres(database("elsewhere"))
 

@@ -8,7 +8,7 @@ from rpac.sql.postgres import Postgres
 from tests.sql.elsewhere import ASKED, fill_postgres, here, there
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def url(database):
     return fill_postgres(database("asked"))
 

@@ -64,7 +64,8 @@ class Release:
     def lines(self) -> list[tuple[str, str]]:
         """Return the release as label and text: the answer, its error bars, its receipt."""
         found = [("released", _short(self.value))]
-        names = ("without its noise", "mean of all worlds")
+        word = self.certificate.noise.get("family") == "codebook"
+        names = ("the answer itself" if word else "without its noise", "mean of all worlds")
         for name, pair in zip(names, (self.noise_interval, self.sampling_interval), strict=True):
             if pair is not None:
                 found.append((name, f"{_short(pair[0])} to {_short(pair[1])} (95 %)"))
@@ -159,8 +160,9 @@ def _intervals(outputs: Outputs, kept: Json) -> tuple[Any, Any]:
     numbers, noise = np.asarray(kept["numbers"]), np.asarray(kept["noise"])
     middle = numbers - kept.get("bias", 0.0)
     wide = _ANY if "bias" in kept else _NORMAL
-    both = noise, np.sqrt(np.square(noise) + outputs.spread)
-    low, high = (_around(outputs, middle, wide * half, numbers) for half in both)
+    around = kept.get("both", np.sqrt(np.square(noise) + outputs.spread))
+    halves = noise, np.asarray(around)
+    low, high = (_around(outputs, middle, wide * half, numbers) for half in halves)
     return low, high
 
 

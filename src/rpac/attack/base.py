@@ -20,9 +20,12 @@ from rpac._base.types import Bools, Floats, Ints
 from rpac.advantage import success_to_nats
 from rpac.attack.interval import clopper_pearson, mean_limits
 from rpac.attack.likelihood import DeclaredLaw, Decoder, FittedLaw, gain_range, world_gains
-from rpac.noise.base import Law, Noise
+from rpac.noise.base import Law
+from rpac.noise.channel import Channel
+from rpac.noise.codebook import Codebook
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import narrowed, tabulate
+from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
 from rpac.worlds.members import Members
 from rpac.worlds.outputs import Outputs
@@ -115,12 +118,13 @@ class Game:
         if released is None:
             outputs, law = narrowed(outputs, law)
         self.outputs = outputs
-        self.noise = tabulate(outputs, law) if isinstance(law, LatticeNoise) else law
+        table = isinstance(law, LatticeNoise | Codebook)
+        self.noise = tabulate(outputs, law) if table else law
         if self.noise is None and released is None:
             raise refuse("a noise, or a release function", "None for both", "Pass `released=`.")
         dim = getattr(self.noise, "dim", outputs.dim)
-        channel = isinstance(law, Law) and not isinstance(law, Noise)
-        if dim != outputs.dim or channel != (outputs.kind == "label"):
+        other = isinstance(law, LabelChannel) != (outputs.kind == "label")
+        if dim != outputs.dim or other:
             raise refuse(f"noise that fits {outputs!r}", repr(self.noise), "Match the two.")
         self.honest = released is None
         self._released = released
@@ -129,7 +133,7 @@ class Game:
     def has(self) -> frozenset[str]:
         """What this game supplies, of the keys of `MISSING`."""
         found = {
-            "density": hasattr(self.noise, "log_density"),
+            "density": isinstance(self.noise, Channel) or hasattr(self.noise, "log_density"),
             "masks": self.outputs.members is not None,
             "numbers": self.outputs.kind != "label",
         }
@@ -187,9 +191,10 @@ class Game:
     def _release(self, worlds: Ints, rng: np.random.Generator) -> Any:
         if self._released is not None:
             return self._released(worlds, rng)
-        law, values = self.noise, self.outputs.values[worlds]
+        law = self.noise
         if isinstance(law, Law):
-            return law.applied(values, rng)
+            return law.applied(self.outputs, worlds, rng)
+        values = self.outputs.values[worlds]
         return values + np.asarray(law.sample(len(worlds), rng)).reshape(values.shape)
 
 

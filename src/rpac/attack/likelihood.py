@@ -16,6 +16,7 @@ from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints
 from rpac.certificate.references import blocks
 from rpac.certificate.sampled import FLOOR
+from rpac.noise.channel import Channel
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 from rpac.worlds.outputs import Outputs
@@ -56,10 +57,8 @@ class DeclaredLaw(Decoder):
 
 
 def _declared(outputs: Outputs, noise: Any) -> Callable[[Floats], Floats]:
-    if outputs.kind == "label":
-        codes, names = outputs.codes(noise), range(len(outputs.labels))
-        rows = np.stack([noise.log_likelihood(codes, np.array([name])) for name in names])
-        return lambda y: rows[y[:, 0].astype(np.int64)]
+    if isinstance(noise, Channel):
+        return _channel_logits(outputs, noise)
     if isinstance(noise, GaussianNoise) or (isinstance(noise, GridNoise) and noise.gaussian):
         center, matrix = noise_axes(outputs, noise)
         points = (released_points(outputs, noise) - center) @ matrix
@@ -69,6 +68,21 @@ def _declared(outputs: Outputs, noise: Any) -> Callable[[Floats], Floats]:
         return lambda y: _table_logits(np.rint((y - noise.center) @ noise.basis / noise.steps),
                                        codes, logs)  # fmt: skip
     return lambda y: _density_logits(y, outputs.values, noise.log_density)
+
+
+def _channel_logits(outputs: Outputs, channel: Channel) -> Callable[[Floats], Floats]:
+    """Return log P(released | world) by a channel's table; equal words are one, others are none."""
+    words, place = np.unique(channel.words, axis=0, return_inverse=True)
+    likely = np.zeros((len(words), len(outputs.values)))
+    np.add.at(likely, place.ravel(), channel.matrix[outputs.codes(channel)[:, 0]].T)
+    with np.errstate(divide="ignore"):
+        rows = np.log(np.vstack([likely, np.zeros(len(outputs.values))]))
+    at = {word.tobytes(): i for i, word in enumerate(words + 0.0)}
+
+    def logits(y: Floats) -> Floats:
+        return rows[[at.get(one.tobytes(), len(words)) for one in y + 0.0]]  # -0.0 is 0.0
+
+    return logits
 
 
 def _table_logits(cells: Floats, codes: Ints, logs: list[tuple[int, Floats]]) -> Floats:
@@ -96,7 +110,9 @@ def _gaussian_logits(y: Floats, points: Floats, variances: Floats) -> Floats:
 
 
 def released_points(outputs: Outputs, noise: Any) -> Floats:
-    """Return what would be released of each world without noise, (m, d)."""
+    """Return what would be released of each world without noise, or on average, (m, d)."""
+    if isinstance(noise, Channel):
+        return np.asarray(noise.matrix[outputs.codes(noise)[:, 0]] @ noise.words)
     if isinstance(noise, GridNoise):
         return noise.decode(outputs.codes(noise))
     if isinstance(noise, GaussianNoise) and noise.drop:

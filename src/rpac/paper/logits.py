@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 
 from rpac._base.types import Floats, Ints
+from rpac.calibrators.equilibrium import Equilibrium
+from rpac.calibrators.utility import ArgMax, SquaredError
+from rpac.front.bias import bias
 from rpac.front.methods import calibrate, needs_no_noise
-from rpac.noise.base import Noise
+from rpac.noise.base import Law, Noise
+from rpac.noise.codebook import Codebook
 from rpac.noise.label import LabelChannel
 from rpac.paper import published
-from rpac.paper.study import CLOSED_FORMS, Row, Settings, few, judged, noises
+from rpac.paper.study import CHANNELS, CLOSED_FORMS, Row, Settings, few, judged, noises
 from rpac.worlds.outputs import Outputs
 
 SECRET = "test record"
+MOST_NATS = 5.0
+"""Budget up to which channels are measured: more would take thousands of words."""
 
 
 def tasks(name: str, logits: Floats, labels: Ints, settings: Settings) -> list[tuple[Any, ...]]:
@@ -35,6 +41,7 @@ def tasks(name: str, logits: Floats, labels: Ints, settings: Settings) -> list[t
         (method_rows, "equilibrium", noisy, *made),
         *((method_rows, method, noisy, *made) for method in CLOSED_FORMS),
         *((method_rows, "sr-pac", [b], *made) for b in few(noisy, settings.sr_pac)),
+        *((channel_rows, method, b, *made) for b in noisy if b <= MOST_NATS for method in CHANNELS),
         (label_rows, noisy, *made),
         (bare_rows, [b for b in grid if b not in noisy], name, logits, labels),
     ]
@@ -59,9 +66,36 @@ def method_rows(
             *_start(name, logits), method=method, budget=budget, power=float(noise.power),
             ratio=float(noise.power) / least[budget], certified=certificate.bound,
             grade=certificate.grade, attack=attack, ceiling=published.ceiling(budget, labels),
-            accuracy=accuracy(logits, labels, noise, settings),
+            accuracy=accuracy(logits, labels, noise, settings), error=_error(outputs, noise),
         ))  # fmt: skip
     return found
+
+
+def channel_rows(
+    method: str, budget: float, name: str, logits: Floats, labels: Ints, settings: Settings
+) -> list[Row]:
+    """Return a channel to code words at one budget; its accuracy is exact, as its leakage is."""
+    outputs = _worlds(logits)
+    if needs_no_noise(outputs, budget):
+        return []
+    utility = ArgMax() if method == "channel-argmax" else SquaredError()
+    solver = Equilibrium(family="channel", utility=utility, seed=settings.seed)
+    book, least = calibrate(outputs, budget, solver), calibrate(outputs, budget, "auto-pac").power
+    assert isinstance(book, Codebook)
+    _, certificate, attack = judged(outputs, book, budget, settings, 0)
+    right = book.matrix * (labels[:, None] == book.words.argmax(axis=1))
+    limit = Equilibrium(seed=settings.seed).limit(outputs, book).limit / outputs.spread.sum()
+    return [Row(
+        *_start(name, logits), method=method, budget=budget, power=book.power,
+        ratio=book.power / least, accuracy=float(right.sum() / len(labels)),
+        certified=certificate.bound, grade=certificate.grade, attack=attack,
+        ceiling=published.ceiling(budget, labels), error=_error(outputs, book), limit=float(limit),
+    )]  # fmt: skip
+
+
+def _error(outputs: Outputs, law: Law) -> float:
+    """Return the squared error after the best linear map, in shares of the variance."""
+    return bias(outputs, law).shrunk / float(outputs.spread.sum())
 
 
 def accuracy(logits: Floats, labels: Ints, noise: Any, settings: Settings) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rpac.paper.study import MATCHED, Study
+from rpac.paper.study import CHANNELS, MATCHED, Study
 from rpac.pictures.plots import blank_figure
 
 _STYLE = {
@@ -17,6 +17,8 @@ _STYLE = {
     "dp": ("tab:red", "x-"),
     "success-rate": ("tab:cyan", "P-"),
     "labels": ("tab:pink", "h-"),
+    "channel-argmax": ("tab:olive", ">-"),
+    "channel": ("black", "<-"),
     "equilibrium": ("tab:blue", "o--"),
     "sr-pac": ("tab:purple", "*"),
 }
@@ -27,15 +29,16 @@ _SIZE = {"sr-pac": 11, "equilibrium": 4}
 
 
 def panels(study: Study) -> Any:
-    """Return a figure: for logits accuracy, power and targets; for means power, targets, success.
+    """Return a figure: accuracy, error, power, targets; of means power, targets, success.
 
     Budgets fall from left to right, as in the paper: privacy grows to the right.
     """
     drawn = [_power, _targets]
-    drawn = [*drawn, _success] if study.of_means else [_accuracy, *drawn]
-    rows = len(study.secrets)
-    figure = blank_figure(figsize=(17.0, 4.4 * rows), layout="constrained")
-    for line, secret in zip(figure.subplots(rows, 3, squeeze=False), study.secrets, strict=True):
+    drawn = [*drawn, _success] if study.of_means else [_accuracy, _error, *drawn]
+    rows, wide = len(study.secrets), len(drawn)
+    figure = blank_figure(figsize=(5.0 * wide + 2.0, 4.4 * rows), layout="constrained")
+    lines = figure.subplots(rows, wide, squeeze=False)
+    for line, secret in zip(lines, study.secrets, strict=True):
         for axes, draw in zip(line, drawn, strict=True):
             draw(axes, study, secret)
             axes.grid(visible=True, which="major", alpha=0.3)
@@ -80,8 +83,19 @@ def _accuracy(axes: Any, study: Study, secret: str) -> None:
     axes.set(ylabel="accuracy on the test records", ylim=(0, 1.02))
 
 
+def _error(axes: Any, study: Study, secret: str) -> None:
+    """Draw squared errors after the best linear map, and how low they could be."""
+    _lines(axes, study, secret, "error")
+    x = np.array(study.column(secret, "channel", "budget"), float)
+    limit = np.array(study.column(secret, "channel", "limit"), float)
+    order = np.argsort(x)
+    axes.plot(x[order], limit[order], "k--", linewidth=1.2, label="rate-distortion limit")
+    axes.set(ylabel="squared error / variance", yscale="log",
+             title="after the best linear map")  # fmt: skip
+
+
 def _power(axes: Any, study: Study, secret: str) -> None:
-    _lines(axes, study, secret, "power", skip=("labels",))
+    _lines(axes, study, secret, "power", skip=("labels", *CHANNELS))
     axes.set(ylabel="noise power E|B|$^2$", yscale="log")
     if study.of_means:
         axes.set_xscale("log")

@@ -36,12 +36,17 @@ PRINTED_AS = {
 """Beside which printed column a method is shown; the paper's experiments print the proportional
 rule as Auto-PAC."""
 _ATTEMPTS = 5
-ORDER = ("equilibrium", *CLOSED_FORMS, "sr-pac", "dp", "success-rate", "labels", "all")
+CHANNELS = ("channel", "channel-argmax")
+"""Channels to code words: of least squared error, and with a price on a changed class."""
+ORDER = (
+    "equilibrium", *CLOSED_FORMS, *CHANNELS, "sr-pac", "dp", "success-rate", "labels", "all",
+)  # fmt: skip
 MATCHED = ("dp", "success-rate")
 """Methods that are matched at equal success on a member, and promise no nats about the world."""
 COLUMNS = (
-    "dataset", "secret", "method", "budget", "note", "power", "ratio", "accuracy", "certified",
-    "grade", "attack", "ceiling", "person", "lira", "success_bound", "epsilon",
+    "dataset", "secret", "method", "budget", "note", "power", "ratio", "error", "limit",
+    "accuracy", "certified", "grade", "attack", "ceiling", "person", "lira", "success_bound",
+    "epsilon",
     "published_accuracy", "published_power", "published_success", "verdict", "why",
 )  # fmt: skip
 
@@ -98,6 +103,8 @@ class Row:
         note: "no noise needed" at or above the entropy: left out of comparisons.
         power: E|B|^2; for labels the probability of a change.
         ratio: Power over that of exact Auto-PAC.
+        error: Squared error after the best linear map, as a share of the outputs' variance.
+        limit: For channels: the rate-distortion limit of that, over stated candidates.
         accuracy: Of the released logits, over all test records.
         certified: Upper bound on the leakage, with the certificate's confidence.
         grade: "proved" or "statistical".
@@ -119,6 +126,8 @@ class Row:
     note: str = ""
     power: float = math.nan
     ratio: float = math.nan
+    error: float = math.nan
+    limit: float = math.nan
     accuracy: float = math.nan
     certified: float = math.nan
     grade: str = ""

@@ -8,17 +8,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rpac.paper.published import count_text
-from rpac.paper.study import COLUMNS, Row, Study
+from rpac.paper.study import CHANNELS, COLUMNS, Row, Study
 from rpac.pictures.text import columns
 
 PUBLISHED = ("dataset", "method", "budget", "accuracy", "power", "left", "entropy", "success",
              "verdict", "why")  # fmt: skip
-_LOGITS = ("budget", "method", "power", "ratio", "accuracy", "ceiling", "attack", "certified",
+_LOGITS = ("budget", "method", "power", "ratio", "error", "limit", "accuracy", "ceiling",
+           "attack", "certified",
            "published_accuracy", "published_power", "verdict")  # fmt: skip
 _MEANS = ("budget", "method", "power", "ratio", "attack", "certified", "lira", "person",
           "success_bound", "published_power", "published_success", "verdict")  # fmt: skip
 _HEADS = {
     "ratio": "power / Auto-PAC",
+    "error": "error / variance, after the best linear map",
+    "limit": "its rate-distortion limit",
     "ceiling": "highest accuracy",
     "attack": "leaks at least",
     "certified": "leaks at most",
@@ -59,7 +62,7 @@ def markdown(study: Study) -> str:
 
 def summary(study: Study) -> str:
     """Return what a terminal shows, about the paper's own secret."""
-    shown = ("equilibrium", "auto-pac", "sr-pac", "dp", "labels")
+    shown = ("equilibrium", "auto-pac", *CHANNELS, "sr-pac", "dp", "labels")
     rows = [r for r in study.rows if r.method in shown and r.secret == study.secrets[0]]
     names = _MEANS if study.of_means else _LOGITS
     body = [[_short(row.cells()[name]) for name in names] for row in _in_order(rows)]

@@ -77,12 +77,17 @@ def comparison_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
         )
         order = np.argsort(x)
         (line,) = left.loglog(x[order], power[order], "o-", markersize=4, label=method)
+        own = [row for row in rows if row["method"] == method]
+        limit = np.array([row.get("limit", np.nan) for row in own], float)
+        if np.isfinite(limit).any():
+            left.loglog(x[order], limit[order], "--", color=line.get_color(), linewidth=1,
+                        label="rate-distortion limit")  # fmt: skip
         right.fill_between(x[order], lower[order], bound[order], alpha=0.25, color=line.get_color())
         right.plot(x[order], bound[order], "o-", markersize=4, color=line.get_color(), label=method)
     budgets = [row["budget"] for row in rows]
     limits = [min(budgets), max(budgets)]
     right.plot(limits, limits, "--", color="0.5", linewidth=1, label="budget")
-    left.set(xlabel="budget (nats)", ylabel="noise power")
+    left.set(xlabel="budget (nats)", ylabel="mean squared error (noise: its power)")
     right.set(xlabel="budget (nats)", ylabel="leakage: certified interval (nats)")
     right.set(xscale="log", yscale="log")
     for axes in (left, right):

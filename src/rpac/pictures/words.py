@@ -92,7 +92,7 @@ class InWords:
             *([("leaks at least", f"{self.lower:.6g} nats{with_}")] if self.bounds else []),
             ("a yes-or-no guess", f"right 50 % of the time before, at most {guess} % after"),
             *([("information density", density)] if self.bounds else []),
-            ("noise power", f"{self.noise['power']:.6g}"),
+            self._error,
         ]  # fmt: skip
         place = [label for label, _ in found].index("a yes-or-no guess")
         if self.worst_unit_success is not None:
@@ -103,6 +103,14 @@ class InWords:
             rest = f"{self.residual_entropy:.6g} of {self.entropy:.6g} nats"
             found.insert(place, ("residual entropy", rest))
         return found + ([("not protected", self.facts_in_words)] if self.facts else [])
+
+    @property
+    def _error(self) -> tuple[str, str]:
+        """What the law costs, by what it is."""
+        if self.noise.get("family") != "codebook":
+            return "noise power", f"{self.noise['power']:.6g}"
+        words = f"one of {self.noise['words']} public code words"
+        return "squared error", f"{self.noise['power']:.6g} ({words}: guesses, drawn to the mean)"
 
     def _person_figures(self) -> list[tuple[str, str]]:
         distance = self.distance or 0.0
