@@ -33,7 +33,7 @@ bench: $(VENV)/.installed .neighbours/.installed
 	$(BIN)/python -m benchmarks.sql
 	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/cli -k thousand
 	$(BIN)/python -m benchmarks.attack
-	for part in presence curves twins ledger release session cluster dimension people contributed scale faults; do \
+	for part in presence curves twins ledger release session cluster dimension people contributed scale speed channel faults; do \
 	  $(BIN)/python -m benchmarks.$$part || exit 1; done
 	RPAC_NEIGHBOURS=$(abspath .neighbours/bin/python) $(BIN)/python -m benchmarks.black_boxes
 
