@@ -14,7 +14,7 @@ FOLDERS = $(subst $(space),$(comma),$(foreach room,$(TRUSTED),src/rpac/$(room)/*
 # Without PostgreSQL's programs its tests are skipped, and said to be.
 SKIPPED = $(if $(wildcard /usr/lib/postgresql/*/bin/initdb)$(shell command -v initdb),,--omit=src/rpac/ledger/postgres.py)
 
-.PHONY: demo test lint bench neighbours paper clean
+.PHONY: demo test lint docs bench neighbours paper clean
 
 demo: $(VENV)/.installed
 	sh examples/demo.sh $(abspath $(BIN)) demo
@@ -27,6 +27,14 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The documentation site: strictly built into site/, where any browser opens index.html.
+docs: $(VENV)/.docs
+	$(BIN)/python -m website.build
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[docs]'
+	touch $@
 
 bench: $(VENV)/.installed .neighbours/.installed
 	$(BIN)/python -m benchmarks.run

@@ -1,0 +1,54 @@
+"""The made pages: all public names, all commands and options."""
+
+import re
+
+import pytest
+import typer
+from website import interface
+
+import rpac
+from rpac.cli import app
+from tests.test_interface import NAMES, found
+
+PAGES = interface.pages()
+TEXT = "\n".join(PAGES.values())
+SHOWN = re.findall(r"^::: (\S+)$", TEXT, re.M)
+
+
+def test_every_public_name_has_its_place():
+    assert len(set(SHOWN)) == len(SHOWN)
+    for name in rpac.__all__:
+        home = rpac.MODULES.get(name)
+        assert any(shown == f"rpac.{name}" or shown.startswith(f"{home}.") for shown in SHOWN), name
+
+
+def test_every_name_of_a_public_module_has_its_place():
+    for name in NAMES:
+        first, _, rest = name.partition(".")
+        if first in rpac.MODULES and rest and "." not in rest:
+            assert f"{rpac.MODULES[first]}.{rest}" in SHOWN, name
+
+
+def test_every_shown_name_has_a_docstring():
+    for name in SHOWN:
+        short = name.removeprefix("rpac.")
+        for public, home in rpac.MODULES.items():
+            short = short.replace(home.removeprefix("rpac."), public)
+        thing = found(short)
+        assert not callable(thing) or thing.__doc__, name
+
+
+def test_a_module_without_a_page_is_refused():
+    with pytest.raises(LookupError, match="Expected a page for rpac.newroom.base; got none"):
+        interface.subject("rpac.newroom.base")
+    assert interface.subject("rpac.worlds.source") == "sources"
+    assert interface.subject("rpac.worlds.outputs") == "steps"
+
+
+def test_the_commands_are_as_their_help_says():
+    page = PAGES["commands.md"]
+    for name, command in typer.main.get_command(app).commands.items():
+        part = page[page.index(f"## rpac {name}\n") :].split("\n## ")[0]
+        for parameter in command.params:
+            for option in parameter.opts:
+                assert option in part, (name, option)

@@ -1,0 +1,1 @@
+"""The documentation site: what is gathered, executed and checked before it is published."""
