@@ -18,6 +18,7 @@ from rpac.noise import base
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.label import LabelChannel
 from rpac.noise.lattice import LatticeNoise
+from rpac.numerics import normal_quantile, student_quantile
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import vectorized
 from rpac.worlds.source import Draws
@@ -146,9 +147,7 @@ class Law:
 
 
 def _normal_quantile(u: Any) -> Floats:
-    from scipy.special import ndtri
-
-    return np.asarray(ndtri(u))
+    return normal_quantile(u)
 
 
 def laws() -> list[Law]:
@@ -167,9 +166,7 @@ def laws() -> list[Law]:
         return np.asarray(-np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5)) / root(2))
 
     def student(u: Floats) -> Floats:
-        from scipy.special import stdtrit
-
-        return np.asarray(stdtrit(3.0, u) / root(3))
+        return student_quantile(u) / root(3)
 
     return [
         Law("normal", _normal_quantile, (-5, 5), light=True),

@@ -14,6 +14,7 @@ from typing import final
 import numpy as np
 
 from rpac._base.types import Bools, Floats, Ints
+from rpac.numerics import log_normal_tail
 from rpac.person.contributions import Linear, Rows, Term, added
 
 Normal = Callable[[int], Floats]
@@ -45,12 +46,10 @@ class Ballot:
 
     def read(self, places: Ints) -> Floats:
         """Return (n,) log likelihood ratios, with over without, of searches that ended there."""
-        from scipy.special import log_ndtr
-
         told = np.zeros(len(places))
         for at, right, cast in way(self.totals.shape[1], places):
             sign = np.where(right, -1.0, 1.0) / self.sigma
-            without, with_ = (log_ndtr(sign * side[at]) for side in self.totals)
+            without, with_ = (log_normal_tail(sign * side[at]) for side in self.totals)
             told += np.where(cast, with_ - without, 0.0)
         return told
 

@@ -15,6 +15,7 @@ from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints
 from rpac.attack.base import Attack, Finding, Play, nats_finding
 from rpac.attack.likelihood import Decoder
+from rpac.numerics import descend
 
 _AXES = 4
 _FOURIER = 64
@@ -60,8 +61,6 @@ class SoftmaxDecoder(Decoder):
 
     def fit(self, released: Floats, worlds: Ints) -> SoftmaxDecoder:
         """Learn from (n, d) releases of (n,) worlds."""
-        from scipy.optimize import minimize
-
         plain = np.isfinite(released).all(axis=1)
         n = max(2, _MOST_ENTRIES // len(self._weights))
         y, own = released[plain][:n], worlds[plain][:n]
@@ -88,8 +87,7 @@ class SoftmaxDecoder(Decoder):
             return value + self._ridge * float(np.square(a).sum()), slope.ravel()
 
         start = np.zeros(phi.shape[1] * self._psi.shape[1])
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 60})
-        self._coefficients = found.x.reshape(phi.shape[1], -1)
+        self._coefficients = descend(loss, start).reshape(phi.shape[1], -1)
         return self
 
     def logits(self, released: Floats) -> Floats:

@@ -24,6 +24,7 @@ import numpy as np
 from rpac._base.types import Bools, Floats, Ints
 from rpac.attack.ballots import Ballot, Normal, averages, deviation, shares_of_rows, votes
 from rpac.attack.everybody import entries_of
+from rpac.numerics import log_normal_tail, normal_quantile, normal_tail
 from rpac.person import mechanism
 from rpac.person.contributions import FINE, Linear, Rows, added, inside, reach
 from rpac.person.level import PER_BETA, grid_of_middles, place
@@ -67,12 +68,10 @@ class Evidence:
 
         Given votes and levels the rest is two Gaussians `spread` apart, at known odds.
         """
-        from scipy.special import expit, ndtr
-
         odds = self.votes + self.levels
         apart = np.maximum(self.spread, 1e-12)
-        inside = expit(odds) * ndtr(apart / 2 + odds / apart)
-        outside = expit(-odds) * ndtr(apart / 2 - odds / apart)
+        inside = np.exp(-np.logaddexp(0, -odds)) * normal_tail(apart / 2 + odds / apart)
+        outside = np.exp(-np.logaddexp(0, odds)) * normal_tail(apart / 2 - odds / apart)
         return float((inside + outside).mean())
 
 
@@ -103,9 +102,7 @@ class Duel:
         """Return the success of the best test there is, from games spread evenly over the law."""
 
         def evenly(n: int) -> Floats:
-            from scipy.special import ndtri
-
-            return np.asarray(ndtri((rng.permutation(n) + rng.random(n)) / n))
+            return normal_quantile((rng.permutation(n) + rng.random(n)) / n)
 
         half = np.ones(games // 2, np.int64)
         return float(np.mean([self._played(coin * half, evenly).exact for coin in (0, 1)]))
@@ -298,12 +295,11 @@ class Duel:
 
 def _log_mass(at: Ints, centre: Floats, sigma: float, last: int) -> Floats:
     """Return (n,) log probabilities of places: a rounded Gaussian, clamped to 0 ... last."""
-    from scipy.special import log_ndtr
-
     low = np.where(at <= 0, -np.inf, (at - 0.5 - centre) / sigma)
     high = np.where(at >= last, np.inf, (at + 0.5 - centre) / sigma)
     low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
-    above, below = log_ndtr(high), log_ndtr(low)  # on the side where tails keep their digits
+    # On the side where tails keep their digits.
+    above, below = log_normal_tail(high), log_normal_tail(low)
     return np.asarray(above + np.log1p(-np.exp(below - above)))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from rpac._base.types import Floats, Ints, Json
 from rpac.advantage import distance_to_success
 from rpac.attack.ballots import averages, deviation, shares_of_rows, way
+from rpac.numerics import normal_tail
 from rpac.person import mechanism
 from rpac.person.contributions import Added, Linear, Quantile, Rows, added, inside, reach
 from rpac.person.level import PER_BETA, floor_steps, menu
@@ -52,9 +53,7 @@ class Exposure:
     @property
     def successes(self) -> Floats:
         """(n,) how often each one's presence is guessed right, at even odds."""
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr(self.distances / 2))
+        return normal_tail(self.distances / 2)
 
     @property
     def worst(self) -> int | None:

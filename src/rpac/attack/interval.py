@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from rpac._base.checks import refuse
 from rpac._base.types import Floats
 from rpac.certificate.confidence import lower_mean, upper_mean
+from rpac.numerics import hit_rate
 
 
 def mean_limits(draws: Floats, low: float, high: float, delta: float) -> tuple[float, float]:
@@ -30,11 +31,9 @@ def clopper_pearson(hits: ArrayLike, trials: ArrayLike, delta: float) -> tuple[F
     >>> round(float(low), 4), round(float(high), 4)
     (0.4439, 0.9748)
     """
-    from scipy.special import betaincinv
-
     k, n = np.broadcast_arrays(np.asarray(hits, np.float64), np.asarray(trials, np.float64))
     if not ((k >= 0) & (k <= n) & (n >= 1)).all():
         raise refuse("hits between 0 and trials >= 1", f"{k} of {n}", "Count again.")
-    low = betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, delta / 2)
-    high = betaincinv(np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1), 1 - delta / 2)
-    return np.where(k == 0, 0.0, low), np.where(k == n, 1.0, high)
+    low = hit_rate(np.maximum(k, 1), n, delta / 2)
+    missed = hit_rate(np.maximum(n - k, 1), n, delta / 2)
+    return np.where(k == 0, 0.0, low), np.where(k == n, 1.0, 1 - missed)

@@ -17,6 +17,7 @@ from rpac._base.types import Bools, Floats
 from rpac.advantage import success_to_nats
 from rpac.attack.base import Attack, Finding, Play, success_finding
 from rpac.attack.bayes import roc, secret_units
+from rpac.numerics import log_binomial_tail
 
 _LEAST_VARIANCE = 1e-12
 
@@ -226,9 +227,7 @@ def one_run(
 
 
 def _binomial_tail(hits: int, trials: int, rate: float) -> float:
-    from scipy.special import betainc
-
-    return 1.0 if hits == 0 else float(betainc(hits, trials - hits + 1, rate))
+    return 1.0 if hits == 0 else float(np.exp(log_binomial_tail(hits, trials, rate)))
 
 
 def _least_epsilon(hits: int, trials: int, alpha: float) -> float:

@@ -19,6 +19,7 @@ from rpac.calibrators.base import Calibrator
 from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 from rpac.noise.lattice import LatticeNoise
+from rpac.numerics import log_normal_tail
 from rpac.worlds.outputs import Outputs
 
 _LAPLACE_STEPS = 256
@@ -26,11 +27,11 @@ _LAPLACE_STEPS = 256
 
 def analytic_gaussian_sigma(epsilon: float, delta: float) -> float:
     """Return the least sigma, for sensitivity 1, of an (epsilon, delta) Gaussian mechanism."""
-    from scipy.special import log_ndtr
 
     def spent(sigma: float) -> float:
         a, b = 0.5 / sigma, epsilon * sigma
-        return math.exp(log_ndtr(a - b)) - math.exp(min(epsilon + log_ndtr(-a - b), 0.0))
+        inside, outside = log_normal_tail([a - b, -a - b]).tolist()
+        return math.exp(inside) - math.exp(min(epsilon + outside, 0.0))
 
     low, high = 1e-6, 1e9
     for _ in range(200):

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from rpac._base.types import Floats, Ints
 from rpac.certificate.atoms import distinct
@@ -99,10 +98,15 @@ class LatticeGame:
         if self.codes.size * n > _SPARSE * self.cells:
             scaled = self.spread * q / root[:, None]
             return np.asarray(scaled.T @ scaled)
-        rows = (self.codes[:, None] + np.arange(n)).ravel()
-        values = np.outer(self.weights, q).ravel() / root[rows]
-        thin = csr_array((values, (rows, np.tile(np.arange(n), self.codes.size))), (law.size, n))
-        return np.asarray((thin.T @ thin).toarray())
+        gram = np.zeros((n, n))
+        for i, code in enumerate(self.codes):
+            share = self.weights[i] * q / law[code : code + n]
+            nearest = int(np.searchsorted(self.codes, code - n, side="right"))
+            for j in range(nearest, i + 1):  # worlds that noise can take to the same sum
+                gap = int(code - self.codes[j])
+                met = share[: n - gap] * q[gap:] * self.weights[j]
+                gram.ravel()[gap :: n + 1][: n - gap] += met
+        return gram + np.triu(gram, 1).T
 
     def solve(self, mu: float, log_q: Floats, tolerance: float = 1e-5) -> tuple[Floats, float]:
         """Return (log q, MI) of the optimum for a multiplier, from a start."""

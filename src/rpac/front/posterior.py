@@ -52,14 +52,12 @@ def posterior_auto_pac(outputs: Outputs, weights: Floats, nats: float) -> tuple[
     center = weights @ outputs.columns
     moved = outputs.columns - center
     if outputs.dim <= len(weights):
-        from scipy.linalg.lapack import dsyevd  # for ten numbers half the time of NumPy's `eigh`
-
-        spectrum, basis, failed = dsyevd(moved.T @ (moved * weights[:, None]))
+        spectrum, basis = np.linalg.eigh(moved.T @ (moved * weights[:, None]))
         rounding = len(weights) * _EPS * outputs.reach
         floor = max(1e-13 * float(spectrum[-1]), rounding**2)
         low = int(spectrum.searchsorted(floor, side="right"))
         basis, spectrum = basis[:, low:], spectrum[low:]
-    if outputs.dim > len(weights) or failed or not spectrum.size:  # many, or none that differ
+    if outputs.dim > len(weights) or not spectrum.size:  # many, or none that differ
         basis, spectrum = principal(outputs.under(weights))
     variances = auto_pac_numbers(spectrum.tolist(), nats)
     steps = [math.sqrt(variance) / STEPS_PER_SIGMA for variance in variances]

@@ -21,6 +21,7 @@ from rpac.calibrators.product import independent_rotation
 from rpac.certificate.confidence import lower_mean, upper_mean
 from rpac.certificate.references import MixtureReference
 from rpac.noise.gaussian import GaussianNoise
+from rpac.numerics import normal_quantile, normal_tail
 from rpac.worlds.outputs import Outputs
 
 Critic = Callable[[Floats], Floats]
@@ -182,8 +183,6 @@ def negentropy(
     There Q is a product, and by the chain rule KL(P || Q) >= sum_i KL(P_i || Q_i). Each term is
     bounded through a step function on bins, whose mean under the normal is an exact sum.
     """
-    from scipy.special import ndtri
-
     delta = 1.0 - in_range(confidence, "confidence", 0.0, 1.0)
     world = _Whitened.of(outputs, noise, seed)
     turn = np.eye(world.points.shape[1])
@@ -192,7 +191,7 @@ def negentropy(
     elif basis != "principal":
         raise refuse('basis "principal" or "independent"', repr(basis), "Choose one.")
     train = world.draw(count(draws, "draws", least=1_000) // 4) @ turn
-    edges = ndtri(np.arange(1, _BINS) / _BINS)  # every bin has equal mass under the normal
+    edges = normal_quantile(np.arange(1, _BINS) / _BINS)  # bins of equal mass under the normal
     heights, log_mass = [], 0.0
     for column in train.T:
         counts = np.bincount(np.searchsorted(edges, column), minlength=_BINS)
@@ -267,12 +266,10 @@ class Potential:
     @classmethod
     def fit(cls, draws: Floats) -> Potential:
         """Return the potentials of the monotone map from (n,) draws to the normal."""
-        from scipy.special import ndtri
-
         g = np.linspace(-_REACH, _REACH, _KNOTS)
         middle = 0.5 * (g[1:] + g[:-1])
         rank = (np.searchsorted(np.sort(draws), middle) + 0.5) / (draws.size + 1)
-        slopes = np.clip(ndtri(rank), g[0], g[-1])
+        slopes = np.clip(normal_quantile(rank), g[0], g[-1])
         # Beyond the draws the map is unknown; the identity there keeps phi flat.
         outside = (middle < draws.min()) | (middle > draws.max())
         slopes = np.maximum.accumulate(np.where(outside, middle, slopes))
@@ -296,14 +293,12 @@ def _range(g: Floats, values: Floats, slopes: Floats) -> tuple[float, float]:
 
 def _dual(g: Floats, values: Floats, slopes: Floats) -> float:
     """Return E[N^2 - 2 c*(N)]: c* is linear with slope g_k between consecutive slopes of c."""
-    from scipy.special import ndtr
-
     cuts = np.concatenate([[g[0]], slopes, [g[-1]]])
     density = np.exp(-0.5 * np.square(cuts)) / math.sqrt(2 * math.pi)
-    mass = np.diff(ndtr(cuts))
+    mass = np.diff(normal_tail(cuts))
     inner = float(g @ -np.diff(density) - values @ mass)
     edge = g[-1]
-    tail_mass, tail_density = float(ndtr(-edge)), float(density[-1])
+    tail_mass, tail_density = float(normal_tail(-edge)), float(density[-1])
     second = edge * tail_density + tail_mass  # E[N^2; N > edge]
     shift = (values[0] - 0.5 * g[0] ** 2) + (values[-1] - 0.5 * g[-1] ** 2)
     outer = second - shift * tail_mass

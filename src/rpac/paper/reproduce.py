@@ -13,7 +13,7 @@ from rpac.paper.data import NAMES, Dataset, load
 from rpac.paper.study import MATCHED, Row, Settings, Study, beside, run
 
 TABULAR = ("iris", "rice")
-_PACKAGES = ("numpy", "scipy", "jax", "equinox", "optax", "matplotlib")
+_PACKAGES = ("numpy", "jax", "equinox", "optax", "matplotlib")
 
 
 def names(name: str) -> list[str]:
