@@ -70,7 +70,7 @@ def test_advice_names_options_where_a_budget_is_the_reason():
 
 
 def test_the_documentation_has_the_same_guide():
-    page = (ROOT / "docs" / "command-line.md").read_text()
+    page = (ROOT / "docs" / "choose.md").read_text()
     rows = re.findall(r"^\| up to ([\d.]+) \| (.*?)( \(the default\))? \|$", page, re.M)
     assert [(float(limit), text) for limit, text, _ in rows] == list(wording.GUIDE)
     assert [float(limit) for limit, _, default in rows if default] == [wording.DEFAULT_NATS]
