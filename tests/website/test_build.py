@@ -57,4 +57,4 @@ def test_all_pages_are_gathered(tmp_path):
     made = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
     assert made == {page for page in build.pages() if not page.startswith("tutorials/")}
     assert (tmp_path / "assets" / "style.css").exists()
-    assert "](which-promise.md)" in (tmp_path / "guarantee.md").read_text()
+    assert "](choose.md#which-promise)" in (tmp_path / "guarantee.md").read_text()
