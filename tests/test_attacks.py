@@ -50,7 +50,7 @@ def staff(salary=50_000.0, sick=1, note="12", joined="2020-02-02"):
 def masked(text):
     """Return a text with its numbers and keyed fingerprints taken out."""
     text = re.sub(r"\b[0-9a-f]{8,64}\b", "#", text)
-    return re.sub(r"\s+", " ", re.sub(r"-?\d[-\d.,]*(e[+-]?\d+)?", "#", text)).replace("##", "#")
+    return re.sub(r"\s+", " ", re.sub(r"-?\d[-\d.,]*(e[+-]?\d+,?)?", "#", text)).replace("##", "#")
 
 
 def shape(value):
