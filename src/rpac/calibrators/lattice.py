@@ -98,14 +98,16 @@ class LatticeGame:
         if self.codes.size * n > _SPARSE * self.cells:
             scaled = self.spread * q / root[:, None]
             return np.asarray(scaled.T @ scaled)
+        share = self.weights[:, None] * q / law[self.codes[:, None] + np.arange(n)]
+        at = np.zeros(int(self.codes[-1]) + n)  # weights by code, behind n - 1 places of none
+        at[self.codes + n - 1] = self.weights
         gram = np.zeros((n, n))
-        for i, code in enumerate(self.codes):
-            share = self.weights[i] * q / law[code : code + n]
-            nearest = int(np.searchsorted(self.codes, code - n, side="right"))
-            for j in range(nearest, i + 1):  # worlds that noise can take to the same sum
-                gap = int(code - self.codes[j])
-                met = share[: n - gap] * q[gap:] * self.weights[j]
-                gram.ravel()[gap :: n + 1][: n - gap] += met
+        for gap in range(n):  # between worlds that noise can take to the same sum
+            other = at[self.codes + n - 1 - gap]
+            met = np.flatnonzero(other)
+            if met.size:
+                line = (other[met] @ share[met, : n - gap]) * q[gap:]
+                gram.ravel()[gap :: n + 1][: n - gap] = line
         return gram + np.triu(gram, 1).T
 
     def solve(self, mu: float, log_q: Floats, tolerance: float = 1e-5) -> tuple[Floats, float]:
