@@ -21,14 +21,14 @@ if (location.protocol === "file:") {
       inside.document.close();
       this.ready = new Promise(done => this.frame.addEventListener("load", done, { once: true }));
       window.addEventListener("worker", event => {
-        const message = new MessageEvent("message", { data: event.data });
+        const message = new MessageEvent("message", { data: structuredClone(event.data) });
         this.dispatchEvent(message);
         if (this.onmessage) this.onmessage(message);
       });
     }
     postMessage(data) {
       this.ready.then(() =>
-        this.frame.contentWindow.dispatchEvent(new MessageEvent("message", { data })));
+        this.frame.contentWindow.dispatchEvent(new MessageEvent("message", { data: structuredClone(data) })));
     }
     terminate() { this.frame.remove(); }
   };
