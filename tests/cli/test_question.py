@@ -1,10 +1,13 @@
 """From options to a question: what is merged, what is opened, what is refused and how."""
 
+import gzip
 import json
 import re
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import polars as pl
 import pytest
 
 from rpac.budget import Nats, SuccessRate
@@ -113,6 +116,58 @@ def test_what_is_missing_or_wrong_is_named(staff):
         asked(staff, data=both)
     with refused("Expected one table for --command; got staff, bonus."):
         asked(staff, data=both, statistic=None, command="wc -l < {file}")
+
+
+def test_what_was_mistyped_is_said_before_rows_are_read(staff, monkeypatch):
+    monkeypatch.setattr("rpac.cli.question.Subsets", None)
+    monkeypatch.setattr("rpac.person.entries._read_csv", None)
+    every = "Expected a column among 'id', 'dept', 'pay'; got"
+    for given, message in [
+        ({"statistic": "mean(pya)"}, f"{every} 'pya'. Name one of them."),
+        ({"statistic": "group_by(dpt, mean(pay), a, b)"}, f"{every} 'dpt'."),
+        ({"unit": "idd"}, f"{every} 'idd'."),
+        ({"statistic": None, "sql": "SELECT avg(pya) FROM staff"}, "Column 'pya' could not be"),
+    ]:
+        for protect in ({"protect": "sample"}, {"protect": "person", "worlds": None}):
+            with refused(message):
+                asked(staff, **protect | given)
+    person = {"protect": "person", "worlds": None}
+    for given in ({"caps": ["pya=0:1"]}, {"middle": ["pya=1"]}):
+        with refused(f"{every} 'pya'."):
+            asked(staff, **person | given)
+        sql = {"statistic": None, "sql": "SELECT avg(pay) FROM staff"}
+        with refused("in caps, middle and schema; got 'pya'. Columns: id, dept, pay."):
+            asked(staff, **person | given | sql)
+
+
+def test_tables_are_named_after_files_folders_globs_and_what_a_warehouse_holds(staff):
+    frame = pl.read_csv(staff / "staff.csv")
+    (staff / "stays").mkdir()
+    frame.write_parquet(staff / "stays" / "a.parquet")
+    frame.with_columns(id=pl.col("id") + 100).write_parquet(staff / "stays" / "b.parquet")
+    with duckdb.connect(str(staff / "shop.duckdb")) as made:
+        made.register("rows", frame)
+        made.execute("CREATE TABLE person AS FROM rows; CREATE TABLE nation AS SELECT 1 AS n")
+    with gzip.open(staff / "zipped.csv.gz", "wb") as file:
+        file.write((staff / "staff.csv").read_bytes())
+    more = {"public": ["nation"], "unit": "person.id"}
+    for at, table, given in [
+        ("stays", "stays", {}), ("stays/*.parquet", "stays", {}), ("zipped.csv.gz", "zipped", {}),
+        ("shop.duckdb", "person", more),
+    ]:  # fmt: skip
+        usual = {"data": [staff / at], "statistic": None, "sql": f"SELECT avg(pay) FROM {table}"}
+        sample = asked(staff, **usual | given)
+        assert simulate(sample.source, sample.mechanism).values.shape == (8, 1)
+        person = {"protect": "person", "worlds": None}
+        for rows in (True, False):
+            ask = prepare(
+                Question(**{"unit": "id"} | usual | given | person), ledger="none", rows=rows
+            )
+            assert ask.person
+        words = ["--unit", given.get("unit", "id"), "--sql", usual["sql"]]
+        words += ["--public", "nation"] if given else []
+        code, _, err = call("plan", staff / at, *words)
+        assert (code, err) == (0, "")
 
 
 def test_groups_are_declared_by_columns_that_exist(staff):

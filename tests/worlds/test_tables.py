@@ -176,7 +176,7 @@ def test_worlds_are_of_the_kind_that_came():
 
 BAD = {
     "no file": (lambda: frames.read("gone.csv"), "Expected a file that exists; got 'gone.csv'"),
-    "suffix": (lambda: frames.read("rows.xls"), "Expected a .csv or .parquet file; got 'rows.xls'"),
+    "suffix": (lambda: frames.read("rows.xls"), "a .csv, .parquet or .duckdb file; got 'rows.xls'"),
     "no table": (lambda: frames.table(3), "Expected a table; got int"),
     "twice": (
         lambda: frames.table(pd.DataFrame([[1, 2]], columns=["a", "a"])),
@@ -219,7 +219,7 @@ def test_text_is_no_number_and_names_are_unique(monkeypatch, tmp_path):
     with pytest.raises(rpac.InputError, match="Expected a table; got Table"):
         frames.table(pa.table([[1], [2]], names=["a", "a"]))
     (tmp_path / "x.csv").write_text("a\n1\n")
-    monkeypatch.setattr("rpac.worlds.tables._READERS", ())
+    monkeypatch.setattr("rpac.worlds.files._READERS", ())
     with pytest.raises(rpac.InputError, match="Expected a reader of tables; got none"):
         frames.read(tmp_path / "x.csv")
 

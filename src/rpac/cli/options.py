@@ -15,7 +15,10 @@ class Question:
 
     data: Annotated[
         list[Path] | None,
-        typer.Argument(help="CSV or Parquet files; staff.csv is the table `staff` in SQL."),
+        typer.Argument(
+            help="CSV (.gz), Parquet or DuckDB files, or folders of Parquet; staff.csv is the "
+            "table `staff` in SQL."
+        ),
     ] = None
     unit: Annotated[
         str | None,

@@ -1,14 +1,11 @@
 """From a project to a question under the promise *person*: what is declared, and whose rows.
 
-Plans and comparisons are made of names alone (`columns_of`): of private tables they read the first
-line, so that whatever they print would be printed for any rows.
+Plans and comparisons are made of names alone (`column_names`): of private tables they read the
+first line, or what files declare, so that whatever they print would be printed for any rows.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,38 +21,7 @@ from rpac.questions import statistics
 from rpac.questions.programs import Command
 from rpac.release.refusal import withheld
 from rpac.schema import declared
-
-
-def columns_of(path: str | Path) -> list[str]:
-    """Return the names of a file's columns, from the first line of a CSV, a Parquet's own list."""
-    file = Path(path)
-    if not file.is_file():
-        raise refuse("a file that exists", repr(file.name), "Check the path.")
-    if file.suffix.lower() == ".parquet":
-        return _parquet_columns(file)
-    if not file.name.lower().endswith((".csv", ".csv.gz")):
-        raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
-    opened: Any = gzip.open if file.suffix.lower() == ".gz" else open
-    with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
-        return [name.strip() for name in next(csv.reader(lines), [])]
-
-
-def _parquet_columns(file: Path) -> list[str]:
-    import narwhals as nw
-
-    try:
-        return list(nw.scan_parquet(str(file), backend=_backend()).collect_schema().names())
-    except Exception as error:  # each backend has errors of its own
-        got = f"a {type(error).__name__}"
-        raise refuse(f"rows in {file.name!r}", got, "Check the file's format.") from None
-
-
-def _backend() -> Any:
-    """Return the first library of data frames that is installed."""
-    found = next((name for name in ("polars", "pandas", "pyarrow") if find_spec(name)), None)
-    if found is None:
-        raise refuse("a reader of tables", repr(found), "pip install polars, pandas or pyarrow.")
-    return found
+from rpac.worlds.files import column_names, reader
 
 
 def public_tables(project: Project) -> list[str]:
@@ -76,6 +42,8 @@ def asked(project: Project, kind: str, text: str, *, rows: bool) -> tuple[Presen
         text: The question.
         rows: Whether private rows are read; otherwise their tables are taken to be empty.
     """
+    if rows:  # what was mistyped is said before rows are read
+        asked(project, kind, text, rows=False)
     public = public_tables(project)
     tables = {
         name: path if rows or name in public else _empty(path)
@@ -89,16 +57,20 @@ def asked(project: Project, kind: str, text: str, *, rows: bool) -> tuple[Presen
 
 
 def _empty(path: str) -> Any:
+    """Return a table without rows, of the same columns; a DuckDB file declares its own."""
     import narwhals as nw
 
-    names = columns_of(path)
+    names = column_names(path)
+    if names is None:
+        return path
     if not names or len(set(names)) != len(names):
         none = f"none in {Path(path).name!r}", FIRST
         got, move = (names[:12], "Rename them.") if names else none
         raise refuse("at least one column, with unique names", got, move)
     nothing: dict[str, list[str]] = {name: [] for name in names}
     types = dict.fromkeys(names, nw.String())
-    return nw.from_dict(nothing, types, backend=_backend()).to_native()
+    backend: Any = reader()
+    return nw.from_dict(nothing, types, backend=backend).to_native()
 
 
 def _sql(project: Project, tables: Json, kind: str, text: str) -> tuple[Presence, Any]:
@@ -111,13 +83,13 @@ def _sql(project: Project, tables: Json, kind: str, text: str) -> tuple[Presence
         tables, project.unit, project.links, public=project.public, keys=project.keys,
         caps=project.caps, middle=project.middle, schema=_schema(project), size=project.size,
     )  # fmt: skip
+    query = made.query(text)
     for name in project.keys:
-        columns = {c for inside in made.owned.columns.values() for c in inside}
-        if name.lower().rpartition(".")[2] not in columns and name not in text:
-            known = ", ".join(sorted(columns))
+        if not made.owned.has(name) and name not in text:
+            known = dict.fromkeys(c for inside in made.owned.columns.values() for c in inside)
             expected = "a column, or a name in the query, before = in --keys"
-            raise refuse(expected, repr(name), f"Columns: {known}.")
-    return made.presence, made.query(text)
+            raise refuse(expected, repr(name), f"Columns: {', '.join(known)}.")
+    return made.presence, query
 
 
 def _table(project: Project, tables: Json, kind: str, text: str) -> tuple[Presence, Any]:

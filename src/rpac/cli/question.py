@@ -16,10 +16,12 @@ from rpac.cli.project import Project
 from rpac.cli.schema import caps, keys, listed_once, middles, pair, read_schema
 from rpac.front.methods import METHODS, held_method
 from rpac.ledger.ledger import Ledger
-from rpac.person.source import Presence
+from rpac.person.source import ROWS, Presence
 from rpac.questions.programs import Command
 from rpac.report import wording
+from rpac.worlds.files import column_names, is_warehouse, table_name
 from rpac.worlds.source import Subsets
+from rpac.worlds.tables import known_columns
 
 METHOD = "equilibrium"
 """The calibrator where nothing is said."""
@@ -130,7 +132,7 @@ def _project(given: Question) -> Project:
     if given.project is not None:
         base = Project.load(given.project).model_dump(exclude_unset=True, by_alias=True)
     changes: Json = {
-        "tables": {_table_name(file): str(file) for file in given.data or []} or None,
+        "tables": {name: str(file) for file in given.data or [] for name in _named(file)} or None,
         "links": dict(pair(text, "--link") for text in given.link or []) or None,
         "caps": caps(given.caps or []) or None,
         "middle": middles(given.middle or []) or None,
@@ -156,8 +158,13 @@ _SAME = {"unit", "protect", "worlds", "seed", "size", "way", "blocks", "ledger",
 """Options that are entries of a project file, as they are."""
 
 
-def _table_name(file: Path) -> str:
-    return Path(file.name.removesuffix(".gz")).stem
+def _named(file: Path) -> list[str]:
+    """Return the tables that a path is: those in a DuckDB file, else one of its name."""
+    if not is_warehouse(file):
+        return [table_name(file)]
+    from rpac.sql.engine import tables_in
+
+    return tables_in(file)
 
 
 def _typed(given: Question) -> Iterable[str]:
@@ -226,8 +233,11 @@ def _table(project: Project, kind: str, text: str) -> tuple[Subsets, Any]:
         got = ", ".join(project.tables)
         raise refuse(f"one table for --{kind}", got, "Join them with --sql.")
     (path,) = project.tables.values()
-    source = Subsets(path, project.unit.split(".")[-1], project.worlds, project.seed)
-    return source, presence.named(project, text) if kind == "statistic" else Command(text)
+    unit = project.unit.split(".")[-1]
+    mechanism = presence.named(project, text) if kind == "statistic" else Command(text)
+    names = [] if unit == ROWS else [unit]  # what was mistyped is said before rows are read
+    known_columns(column_names(path) or [], [*names, *getattr(mechanism, "reads", ())])
+    return Subsets(path, unit, project.worlds, project.seed), mechanism
 
 
 def _same_cap(ledger: Ledger, cap: float, name: str) -> None:

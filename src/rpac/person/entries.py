@@ -31,6 +31,7 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints
 from rpac.worlds import tables
+from rpac.worlds.files import existing, is_csv, parquet_files, reader
 
 _LONGEST = (1 << 31) - 1
 _WHOLE = 2.0**63
@@ -39,7 +40,6 @@ _NUMBERS = (str, Real, Decimal, np.bool_, complex, np.complexfloating)
 _SPELLED = (*_NUMBERS, bytes, dt.date, dt.time, np.datetime64, UUID)
 _KEPT = ("Int", "UInt", "string", "boolean")
 """Columns of pandas whose type no entry decides: they keep whole numbers beside missing ones."""
-_CSV = (".csv", ".csv.gz")
 FIRST = "Write their names in its first line."
 
 
@@ -98,7 +98,7 @@ class Entries:
 
     Args:
         data: An array (rows first), a list (of dicts, say), any data frame that narwhals knows, a
-            DuckDB relation, or the path of a CSV or Parquet file.
+            DuckDB relation, or the path of a CSV, a Parquet file, or a folder or glob of these.
 
     Attributes:
         columns: Names of its columns; those of an array are "0", "1", ...
@@ -108,8 +108,11 @@ class Entries:
     def __init__(self, data: Any) -> None:
         self.data: Any = data
         self._columns: Mapping[str, Any] | None = None
-        if isinstance(data, str | Path) and str(data).lower().endswith(_CSV):
+        files = parquet_files(data)
+        if is_csv(data):
             self._columns = _read_csv(Path(data))
+        elif len(files) > 1:
+            self._columns = _read_files(files)
         elif isinstance(data, np.ndarray):
             rows = np.atleast_1d(_filled(data))
             rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
@@ -117,7 +120,7 @@ class Entries:
         elif isinstance(data, list | tuple | range):
             self._columns = _read_list(data)
         else:
-            self._frame = tables.table(_parquet(data))
+            self._frame = tables.table(_parquet(files[0]) if files else data)
         self.columns = list(self._frame.columns if self._columns is None else self._columns)
         found: Any = self._frame if self._columns is None else data
         if isinstance(data, str | Path) and self._columns is not None:
@@ -128,7 +131,7 @@ class Entries:
     def library(self) -> str | None:
         """The library of the table, or that which would read the file; None for an array."""
         if isinstance(self.data, str | Path):
-            return tables.reader()
+            return reader()
         return str(self._frame.implementation.value) if self._columns is None else None
 
     @property
@@ -201,16 +204,23 @@ def _filled(data: Any) -> Any:
     return np.ma.filled(data.astype(object), None) if np.ma.isMaskedArray(data) else data
 
 
-def _parquet(data: Any) -> Any:
+def _parquet(file: str) -> Any:
     """Return a Parquet file as Arrow has it, which looks at no entry, where it is installed."""
-    if not (isinstance(data, str | Path) and str(data).lower().endswith(".parquet")):
-        return data
     try:
         from pyarrow.parquet import read_table
 
-        return read_table(str(data))
-    except Exception:  # not installed, no file, or no Parquet: as others find
-        return data
+        return read_table(file, partitioning=None)
+    except Exception:  # not installed, or no Parquet: as others find
+        return file
+
+
+def _read_files(files: list[str]) -> dict[str, list[Any]]:
+    """Return the columns of several Parquet files; what types they have there does not matter."""
+    parts = [Entries(file) for file in files]
+    if any(part.columns != parts[0].columns for part in parts):
+        got, move = "others in some", "Write them with the same columns."
+        raise refuse("the same columns in all files of a table", got, move)
+    return {name: [e for part in parts for e in part.of(name)] for name in parts[0].columns}
 
 
 def _listed(column: Any) -> Any:
@@ -252,8 +262,7 @@ def _read_row(row: Any) -> dict[str, Any]:
 
 def _read_csv(file: Path) -> dict[str, list[str | None]]:
     """Return the columns of a CSV file as they are written; short rows are filled up, long cut."""
-    if not file.is_file():
-        raise refuse("a file that exists", repr(file.name), "Check the path.")
+    existing(file)
     csv.field_size_limit(_LONGEST)  # one long entry must not stop the reading of all others
     opened: Any = gzip.open if file.suffix.lower() == ".gz" else open
     with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:

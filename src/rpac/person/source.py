@@ -69,9 +69,10 @@ class Presence(Source):
     found privately (a level) or declared (caps); nothing is refused because of data.
 
     Args:
-        data: A data frame of any kind, a DuckDB relation, the path of a CSV or Parquet file, an
-            array (rows first; its columns are 0, 1, ...), a list, or one of dicts (its columns are
-            the keys of the first); `Database.presence` for SQL.
+        data: A data frame of any kind, a DuckDB relation, the path of a CSV (.gz) or Parquet file
+            or of a folder or glob of Parquet files, an array (rows first; its columns are 0, 1,
+            ...), a list, or one of dicts (its columns are the keys of the first);
+            `Database.presence` for SQL.
         unit: Column that says whose row it is. "rows": one row a person. Frames must say which.
         caps: {column: (low, high)} of what one person's entries are, public; {"rows": n}: rows of
             one person at most; {"answer": (low, high)}: what a function's answers on blocks are.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from rpac._base.checks import refuse
 from rpac._base.hashing import digest
 from rpac.errors import MechanismError, RpacError
 from rpac.worlds import tables as frames
+from rpac.worlds.files import existing, is_csv, is_warehouse, parquet_files
 
 _UNREAD = (
     duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException,
@@ -28,7 +28,6 @@ _NESTED = re.compile(r"\b(STRUCT|ENUM|UNION|MAP|ROW)\(", re.IGNORECASE)
 _BRACKETS = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|[()]")
 """What opens and closes, outside of names and entries in quotes."""
 _SPILL = "rpac-spill-"
-_WAREHOUSES = (".duckdb", ".ddb")
 _FRAMES = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 
 
@@ -111,14 +110,9 @@ def load(connection: Any, name: str, data: Any, schema: str = "raw") -> dict[str
     return {row[0].lower(): row[1] for row in rows}
 
 
-def is_warehouse(path: Any) -> bool:
-    """Whether a path is that of a DuckDB file, which has tables of its own."""
-    return isinstance(path, str | Path) and str(path).lower().endswith(_WAREHOUSES)
-
-
 def tables_in(path: str | Path) -> list[str]:
     """Return the names of the tables in a DuckDB file."""
-    file = _existing(Path(path))
+    file = existing(Path(path))
     try:
         with duckdb.connect(str(file), read_only=True) as connection:
             rows = connection.execute(
@@ -135,14 +129,14 @@ def tables_in(path: str | Path) -> list[str]:
 def _in_file(connection: Any, name: str, file: Path, at: str) -> str:
     """Return what makes a table of a file: a view, where it can be read in place."""
     if is_warehouse(file):
-        home = "file_" + digest(str(_existing(file)))[:16]
+        home = "file_" + digest(str(existing(file)))[:16]
         connection.execute(f"ATTACH IF NOT EXISTS {_literal(str(file))} AS {home} (READ_ONLY)")
         return f"VIEW {at} AS FROM {home}.main.{quoted(name)}"
-    if not file.name.lower().endswith((".csv", ".csv.gz")):
+    if not is_csv(file):
         _refuse_other_columns(connection, name, parquet_files(file))
         listed = ", ".join(map(_literal, parquet_files(file)))
         return f"VIEW {at} AS FROM read_parquet([{listed}], hive_partitioning = false)"
-    return f"TABLE {at} AS FROM {_literal(str(_existing(file)))}"
+    return f"TABLE {at} AS FROM {_literal(str(existing(file)))}"
 
 
 def _refuse_other_columns(connection: Any, name: str, files: list[str]) -> None:
@@ -155,32 +149,6 @@ def _refuse_other_columns(connection: Any, name: str, files: list[str]) -> None:
     if len(found) > 1:
         got, move = f"{len(found)} of them", "Write them with the same columns and types."
         raise refuse(f"one schema in all files of table {name!r}", got, move)
-
-
-def parquet_files(path: Any) -> list[str]:
-    """Return the Parquet files that a path, a folder or a glob means now; none if it is no path."""
-    if not isinstance(path, str | Path) or str(path).lower().endswith((".csv", ".csv.gz")):
-        return []
-    if is_warehouse(path):
-        return []
-    file = Path(path)
-    if file.is_dir():
-        found = sorted(str(one) for one in file.rglob("*.parquet"))
-    elif glob.has_magic(str(file)):
-        found = sorted(glob.glob(str(file), recursive=True))
-    elif file.name.lower().endswith(".parquet"):
-        found = [str(_existing(file))]
-    else:
-        raise refuse("a .csv, .parquet or .duckdb file", repr(file.name), "Convert it first.")
-    if not found:
-        raise refuse("Parquet files", f"none in {file.name!r}", "Check the path.")
-    return [str(Path(one).resolve()) for one in found]
-
-
-def _existing(file: Path) -> Path:
-    if not file.is_file():
-        raise refuse("a file that exists", repr(file.name), "Check the path.")
-    return file
 
 
 def _literal(text: str) -> str:

@@ -136,7 +136,8 @@ class Subsets(Source):
 
     Args:
         data: An array (rows first), a list, any data frame that narwhals knows, a DuckDB
-            relation, the path of a CSV or Parquet file, or a `Pool`.
+            relation, the path of a CSV (.gz) or Parquet file or of a folder or glob of Parquet
+            files, or a `Pool`.
         unit: Column that says whose row it is; rows with equal entries move together. "rows":
             every row is a unit of its own, as in arrays and lists without `unit`. Data frames
             must say which. Row numbers shift when a row is deleted: prefer a stable id.

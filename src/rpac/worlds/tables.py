@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.limits import fit
 from rpac._base.types import Floats
+from rpac.worlds.files import existing, is_csv, is_warehouse, parquet_files, reader
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-_READERS = ("polars", "pandas", "pyarrow")
 _MOVE = "Pass a pandas, polars or pyarrow frame, a DuckDB relation, or a CSV or Parquet path."
 _OUT_OF_CORE = "Ask in SQL (rpac.Database, --sql): DuckDB reads what memory cannot hold."
 
@@ -27,33 +27,26 @@ def is_table(data: Any) -> bool:
     return hasattr(data, "columns") or hasattr(data, "column_names")
 
 
-def reader() -> str:
-    """Return the library that reads files: the first that is installed."""
-    backend = next((name for name in _READERS if find_spec(name)), None)
-    if backend is None:
-        raise refuse("a reader of tables", "none", "pip install polars, pandas or pyarrow.")
-    return backend
-
-
 def read(path: str | Path) -> Any:
-    """Return the rows of a CSV or Parquet file, as polars, pandas or pyarrow: what is installed.
+    """Return the rows of a CSV, of a Parquet file, or of a folder or glob of Parquet files.
+
+    As polars, pandas or pyarrow: what is installed.
 
     Raises:
-        TooLarge: If the file alone is larger than what its rows may take in memory.
+        TooLarge: If the files alone are larger than what their rows may take in memory.
     """
     import narwhals as nw
 
     file = Path(path)
-    kind = file.suffix.lower()
-    if kind not in {".csv", ".parquet"}:
-        raise refuse("a .csv or .parquet file", repr(file.name), "Convert it first.")
-    if not file.is_file():
-        raise refuse("a file that exists", repr(file.name), "Check the path.")
-    fit(file.stat().st_size, f"the rows of {file.name!r}", _OUT_OF_CORE)
-    reads = nw.read_csv if kind == ".csv" else nw.read_parquet
+    if is_warehouse(file):
+        raise refuse("a .csv or .parquet file", repr(file.name), "Ask it in SQL: rpac.Database.")
+    files = [str(existing(file))] if is_csv(file) else parquet_files(file)
+    fit(sum(Path(f).stat().st_size for f in files), f"the rows of {file.name!r}", _OUT_OF_CORE)
+    reads: Any = nw.read_csv if is_csv(file) else nw.read_parquet
     backend = reader()
     try:
-        return reads(str(file), backend=backend).to_native()  # type: ignore[arg-type]
+        parts = [reads(one, backend=backend) for one in files]
+        return (parts[0] if len(parts) == 1 else nw.concat(parts)).to_native()
     except Exception as error:  # each backend has errors of its own, and they may quote rows
         raise refuse(
             f"rows in {file.name!r}", f"a {type(error).__name__}", "Check the file's format."
@@ -98,9 +91,14 @@ def picked(frame: nw.DataFrame[Any], rows: Any, kind: str) -> Any:
 
 def require_columns(frame: nw.DataFrame[Any], names: tuple[str, ...]) -> None:
     """Refuse unless all these columns are there."""
-    missing = [name for name in names if name not in frame.columns]
+    known_columns(frame.columns, names)
+
+
+def known_columns(columns: Sequence[str], names: Sequence[Any]) -> None:
+    """Refuse unless all these names are among the columns of a table."""
+    missing = [name for name in names if name not in columns]
     if missing:
-        known = ", ".join(map(repr, frame.columns[:12])) + (" ..." if frame.shape[1] > 12 else "")
+        known = ", ".join(map(repr, columns))
         raise refuse(f"a column among {known}", repr(missing[0]), "Name one of them.")
 
 
