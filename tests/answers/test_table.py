@@ -31,6 +31,18 @@ def test_numbers_are_named_after_their_row_and_column():
     assert alone.names == ("a", "n")
 
 
+def test_having_leaves_out_rows_by_what_is_shown():
+    values = np.array([2.4, 40.5, 9.9, np.nan, 2.6, 20.0])
+    shown = lambda rest: table(rest).build(values)["dept"].tolist()  # noqa: E731
+    assert shown("HAVING count(*) >= 3") == ["law", "ops"]  # 2.6 is shown as 3
+    assert shown("HAVING count(*) >= 3 ORDER BY n DESC LIMIT 1") == ["law"]
+    assert shown("HAVING avg(age) > 30") == ["lab"]
+    assert shown("HAVING count(*) > 99") == []
+    ends = table("HAVING count(*) >= 3").build(values - 5, values)
+    assert ends["n"].tolist() == [5, -2]  # the rows of the answer, with other numbers
+    table("HAVING count(*) >= 3").check()
+
+
 def test_rows_are_ordered_and_cut_by_the_released_numbers():
     values = np.array([2.2, 40.5, 9.9, 30.0, 5.0, 20.0])
     plain = table().build(values)

@@ -61,3 +61,51 @@ def test_without_the_extra_it_is_said_what_to_install(missing, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(rpac.InputError, match=f"got no {' and no '.join(missing)}. pip install"):
         importlib.reload(rpac.sql)
+
+
+def test_a_mistyped_name_is_refused_before_a_row_is_read(monkeypatch, tmp_path):
+    """It took as long as reading the table, entry by entry; and the table is there to be asked."""
+    pd.DataFrame(STAFF).to_csv(tmp_path / "staff.csv.gz", index=False)
+    pl.DataFrame(STAFF).write_parquet(tmp_path / "staff.parquet")
+    tables = (
+        pd.DataFrame(STAFF),
+        pl.DataFrame(STAFF),
+        pa.table(STAFF),
+        tmp_path / "staff.csv.gz",
+    )
+    monkeypatch.setattr("rpac.sql.database.Owned", None)
+    for table in (*tables, tmp_path / "staff.parquet"):
+        db = rpac.Database({"Staff": table}, "rows")
+        with pytest.raises(
+            rpac.InputError, match=r"'agee' could not be resolved. Columns: staff.id"
+        ):
+            db.query("SELECT avg(agee) FROM staff")
+        with pytest.raises(
+            rpac.InputError, match=r"tables among \['staff'\], without a schema; got x"
+        ):
+            db.query("SELECT avg(age) FROM x")
+        db.query("SELECT avg(AGE) AS a, count(DISTINCT rows) AS n FROM Staff")
+    elsewhere = rpac.Database({"staff": pl.LazyFrame(STAFF)}, "id", worlds=32)
+    late = elsewhere.query("SELECT avg(agee) FROM staff")  # its names are known once it is read
+    with pytest.raises(rpac.InputError, match="'agee' could not be resolved"):
+        rpac.simulate(elsewhere.source, late)
+
+
+def test_a_structs_field_is_no_mistyped_name():
+    table = pa.table({"id": [*range(8)], "s": [{"a": float(i)} for i in range(8)]})
+    db = rpac.Database({"t": table}, "id", worlds=4)
+    outputs = rpac.simulate(db.source, db.query("SELECT avg(s.a) AS a, avg(t.s.a) AS b FROM t"))
+    assert outputs.values.shape == (4, 2)
+    assert (outputs.values[:, 0] == outputs.values[:, 1]).all()
+
+
+def test_declared_groups_that_no_column_is_named_after_are_told_with_all_columns():
+    db = database(public=("codes",), keys={"dpt": ["lab"]})
+    sql = "SELECT dept, count(*) AS n FROM staff GROUP BY dept"
+    told = r"No column is named 'dpt', as in `keys`. Columns: id, dept, .*label\.$"
+    for source in (db.source, db.presence):
+        with pytest.raises(rpac.InputError, match=told):
+            rpac.privatize(db.query(sql), source, 0.1)
+    assert db.has("STAFF.Dept")
+    assert db.has("dept")
+    assert not db.has("codes.dept")

@@ -80,6 +80,23 @@ ATTACKS = {
         "SELECT median(exp(salary)) AS m, sum(pow(salary, 90)) AS s FROM staff",
         "SELECT CAST(sum(salary) AS TINYINT) AS s, stddev(salary * 1e300) AS d FROM staff",
     ],
+    "labels of a CASE": [
+        "SELECT CASE WHEN salary > 50000 THEN 'rich' ELSE 'poor' END AS k, count(*) AS n "
+        "FROM staff GROUP BY k",
+        "SELECT CASE WHEN age = 99 THEN 1 WHEN age > 30 THEN 2 END AS k, median(salary) AS m "
+        "FROM staff GROUP BY 1",
+        "SELECT dept, CASE note WHEN '1234567' THEN true ELSE false END AS k, avg(age) AS a "
+        "FROM staff GROUP BY ALL",
+        "SELECT CASE WHEN CAST(note AS INTEGER) > 3 THEN 'a' ELSE 'b' END AS k, count(*) AS n "
+        "FROM staff WHERE age < 90 GROUP BY k",
+        "SELECT CASE WHEN age < 50 THEN note ELSE 'old' END AS k, count(*) AS n FROM staff "
+        "GROUP BY k",
+    ],
+    "HAVING of what is shown": [
+        "SELECT dept, count(*) AS n FROM staff GROUP BY dept HAVING count(*) > 3 ORDER BY n DESC",
+        "SELECT dept, max(salary) AS m FROM staff GROUP BY dept HAVING max(salary) > 50000",
+        "SELECT dept, median(age) AS m FROM staff GROUP BY dept HAVING m = 99 OR m IS NULL LIMIT 1",
+    ],
     "HAVING": [
         "SELECT dept, count(*) AS n FROM staff GROUP BY dept HAVING max(salary) > 50000",
         "SELECT dept, median(age) AS m FROM staff GROUP BY dept HAVING max(age) = 99",
@@ -168,6 +185,12 @@ def rows_of(sql, db=DB):
 
 DEPTS = [("lab",), ("law",), ("ops",)]
 DOMAINS = {
+    "SELECT CASE WHEN age < 0 THEN 'none' ELSE 'all' END AS k, count(*) AS n FROM staff "
+    "GROUP BY k": [("all",), ("none",)],
+    "SELECT CASE WHEN age < 30 THEN 2 END AS k, dept, avg(age) AS a FROM staff "
+    "WHERE dept = 'lab' GROUP BY ALL": [(2, "lab"), (None, "lab")],
+    "SELECT CASE WHEN dept < 'law' THEN 'x' ELSE 'y' END AS k, avg(age) AS a FROM staff "
+    "WHERE dept = 'lab' GROUP BY k": [("x",)],
     "SELECT dept, avg(age) AS a FROM staff GROUP BY dept": DEPTS,
     "SELECT dept, avg(age) AS a FROM staff WHERE dept > 'lab' AND age > 40 GROUP BY dept":
         DEPTS[1:],

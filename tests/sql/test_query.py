@@ -120,7 +120,7 @@ def _rounding(query):
 GROUPED = {
     "one pass": "SELECT dept, count(*) AS n, avg(salary) FROM staff GROUP BY dept",
     "having": "SELECT dept, sum(salary) AS s, avg(age) AS a FROM staff GROUP BY dept "
-    "HAVING avg(age) > 42",
+    "HAVING max(age) > 62",
     "expression": "SELECT upper(dept) AS d, sum(salary) / count(*) AS m FROM staff GROUP BY dept",
     "a query a world": "SELECT dept, median(salary) AS m, count(*) AS n FROM staff GROUP BY dept",
     "public table": "SELECT label, sum(cost) AS s, min(cost) AS l FROM visit "

@@ -1,5 +1,6 @@
 """Which questions are taken, and what is public, declared and a number in them."""
 
+import numpy as np
 import pytest
 from sqlglot import exp
 
@@ -55,6 +56,52 @@ def test_keys_that_do_not_group_are_neither_declared_nor_lost():
         db, "SELECT 'a' AS t, count(*) AS n FROM staff UNION SELECT 'b', count(*) FROM visit"
     )
     assert (union.declared, union.lost_keys) == ({}, ["m"])
+
+
+def test_labels_that_a_case_writes_are_groups_and_words_of_rows_are_not():
+    sql = "SELECT CASE WHEN salary > 9 THEN 'rich' ELSE 'poor' END AS k, count(*) FROM staff "
+    sql += "GROUP BY "
+    assert read(DB, sql + "1").declared == {0: ["rich", "poor"]}
+    assert read(DB, sql + "k").tree.sql().count("'rich'") == 2  # as it was written
+    for labels in ("dept ELSE 'x'", "'x' ELSE 3", "'x' ELSE (SELECT 'y')", "lower('X') ELSE 'y'"):
+        with pytest.raises(
+            rpac.InputError, match=r"groups in 'k' that are public or declared; got"
+        ):
+            read(
+                DB,
+                f"SELECT CASE WHEN age > 9 THEN {labels} END AS k, count(*) FROM staff GROUP BY 1",
+            )
+    inner = "CASE WHEN age > (SELECT avg(age) FROM staff) THEN 'x' ELSE 'y' END AS k, count(*)"
+    with pytest.raises(rpac.InputError, match="groups in 'k' that are public or declared; got a"):
+        read(DB, f"SELECT {inner} FROM staff GROUP BY 1")
+
+
+def test_a_having_of_selected_numbers_is_taken_off():
+    start = "SELECT dept, count(*) AS n, avg(age) AS a FROM staff GROUP BY dept HAVING"
+    rows = np.array([[np.nan, 3.0, 40.0], [np.nan, 9.0, 20.0], [np.nan, 9.0, np.nan]])
+    for having, kept in {
+        "count(*) >= 9": [False, True, True],
+        "n >= 9 AND avg(age) > 19": [False, True, False],
+        "avg(age) IS NULL": [False, False, True],
+        "a * n > 100": [True, True, False],
+    }.items():
+        found = read(DB, f"{start} {having}")
+        assert found.having(rows).tolist() == kept
+        assert not found.tree.args.get("having")
+
+
+def test_any_other_having_is_decided_in_every_world_or_refused():
+    start = "SELECT dept, count(*) AS n FROM staff GROUP BY dept HAVING"
+    assert read(DB, f"{start} avg(age) > 3").tree.args["having"]
+    assert read(DB, f"{start} avg(age) > 3").having is None
+    with pytest.raises(
+        rpac.InputError, match="or select what HAVING compares, so that the released"
+    ):
+        read(DB, f"{start} count(*) FILTER (WHERE age > 3) > 3")
+    with pytest.raises(
+        rpac.InputError, match="aggregates in HAVING; got \"staff.dept = 'ops'\". Write"
+    ):
+        read(DB, f"{start} dept = 'ops'")
 
 
 REFUSED = {

@@ -51,14 +51,23 @@ class Table:
         q = self.question
         lines = self._lines(values)
         leading = lines if like is None else self._lines(like)
-        numbers = [measure.place for measure in q.measures]
-        places = [
-            i for i, line in enumerate(leading)
-            if not self.cut or any(line[j] is not None for j in numbers)
-        ]  # fmt: skip
+        places = self._kept(leading)
         for column, falling in reversed(q.order):
             places.sort(key=lambda i: _sortable(leading[i][column]), reverse=falling)
         return self._native([lines[i] for i in places[: q.limit]])
+
+    def _kept(self, lines: list[list[Any]]) -> list[int]:
+        """Return the rows that are not left out, by what was released."""
+        q, numbers = self.question, [measure.place for measure in self.question.measures]
+        if q.having is not None:
+            known = [[_float(entry) for entry in line] for line in lines]
+            rows = np.array(known, np.float64).reshape(len(lines), len(q.labels))
+            with np.errstate(all="ignore"):
+                return np.flatnonzero(np.broadcast_to(q.having(rows), len(lines))).tolist()
+        return [
+            i for i, line in enumerate(lines)
+            if not self.cut or any(line[j] is not None for j in numbers)
+        ]  # fmt: skip
 
     def _native(self, lines: list[list[Any]]) -> Any:
         for place in self._as_text:
@@ -122,6 +131,11 @@ def _sortable(value: Any) -> Any:
     if aware or not isinstance(value, _ORDERED):
         return (0, "text", str(value))
     return (0, type(value).__name__, value)
+
+
+def _float(entry: Any) -> float:
+    """Return a released number as it is shown; NaN for a key, and for NULL."""
+    return float(entry) if isinstance(entry, bool | int | float | Decimal) else math.nan
 
 
 def _text(value: Any) -> str | None:

@@ -48,7 +48,9 @@ class Said:
         known = {name for table, c in every for name in (c, f"{table}.{c}")}
         lost = [name for name in self.schema if name.lower() not in known]
         if lost:
-            raise refuse("known columns in caps, middle and schema", repr(lost[0]), "Rename it.")
+            listed = ", ".join(dict.fromkeys(c for _, c in every))
+            move = f"Columns: {listed}."
+            raise refuse("known columns in caps, middle and schema", repr(lost[0]), move)
 
     def declared(self, table: str, column: str) -> Declared:
         """Return what is declared of a column of a private table."""
@@ -207,17 +209,29 @@ def _entries(said: Said, tree: Node, key: Node, names: set[str]) -> list[Any] | 
     found = [list(entries) for name, entries in said.keys.items() if name.lower() in lower]
     domain = said.of(tree, key).domain
     found += [] if domain is None else [list(domain)]
-    if isinstance(key, exp.Case):
-        default = key.args.get("default") or exp.null()
-        results = [part.args["true"] for part in key.args["ifs"]] + [default]
-        if all(isinstance(node, exp.Literal | exp.Null) for node in results):
-            found.append(list(dict.fromkeys(node.to_py() for node in results)))
+    labels = written_labels(key)
+    found += [] if labels is None else [labels]
     found += [[False, True]] if is_truth(key) else []
     if not found:
         return None
     kinds = {type(entry) for entry in found[0] if entry is not None}
     mixed = len(kinds) > 1  # one column holds one type
     return [str(e) if mixed and e is not None else e for e in found[0]]
+
+
+def written_labels(node: Node) -> list[Any] | None:
+    """Return all that a CASE may be, if the query itself says so; None if rows have a word in it.
+
+    Without an ELSE it may also be NULL.
+    """
+    if not isinstance(node, exp.Case):
+        return None
+    results = [part.args["true"] for part in node.args["ifs"]]
+    results.append(node.args.get("default") or exp.null())
+    plain = (exp.Literal, exp.Null, exp.Boolean)
+    if not all(isinstance(one, plain) or one.is_number for one in results):
+        return None
+    return list(dict.fromkeys(one.to_py() for one in results))
 
 
 def _rows(tree: Node, keys: Sequence[Node], arguments: Sequence[Node], said: Said) -> Node:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, final
 
 from rpac._base.checks import refuse
 from rpac.person.source import ROWS, Presence
 from rpac.sql.elsewhere import Elsewhere
 from rpac.sql.owned import Owned
+from rpac.sql.parsing import parsed
 from rpac.sql.query import Query
-from rpac.sql.tables import Tables
+from rpac.sql.tables import Tables, by_name
+from rpac.worlds.files import column_names
 
 
 def elsewhere(engine: Any) -> Elsewhere | None:
@@ -107,8 +110,27 @@ class Database(Tables):
         super().__init__(**self._said, **self._drawn)
         return getattr(self, name)
 
+    def _outline(self) -> Any:
+        """Return names of tables and columns; None where rows are read already, or must be."""
+        if self._said["engine"] is not None or {"owned", "source"} & vars(self).keys():
+            return None
+        named = by_name(self._said["tables"], away=False)
+        names = {name.lower(): column_names(data) for name, data in named.items()}
+        if None in names.values():
+            return None
+        more = [ROWS] if self._said["unit"] == ROWS else []
+        columns = {t: dict.fromkeys(map(str.lower, [*(n or []), *more]), "VARCHAR")
+                   for t, n in names.items()}  # fmt: skip
+        return SimpleNamespace(columns=columns)
+
     def query(self, sql: str) -> Query:
-        """Return a question as a mechanism: `rpac.privatize(db.query(sql), db.source, budget)`."""
+        """Return a question as a mechanism: `rpac.privatize(db.query(sql), db.source, budget)`.
+
+        Names that no table has are refused now, before rows are read.
+        """
+        outline = self._outline()
+        if outline is not None:
+            parsed(outline, sql)
         return Query(self, sql)
 
     def __repr__(self) -> str:

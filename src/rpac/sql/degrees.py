@@ -165,5 +165,6 @@ def _mixed(what: str, node: Node) -> RpacError:
     return refuse(
         "numbers that grow alike with the sample",
         f"{what} in {snippet(node)}",
-        "Totals are of half the units until they are scaled: compare shares or averages.",
+        "Totals are of half the units until they are scaled: compare shares or averages, or select "
+        "what HAVING compares, so that the released number decides.",
     )

@@ -15,7 +15,6 @@ from rpac.sql.engine import without_fields
 from rpac.sql.syntax import Node, snippet
 from rpac.sql.tables import Tables
 
-_SHOWN = 24
 _WORD = re.compile(r"[A-Za-z_]+")
 
 
@@ -34,8 +33,7 @@ def parsed(tables: Tables, sql: str) -> Node:
         move = "Check its syntax and names."
         if "could not be resolved" in reason:
             known = [f"{t}.{c}" for t, inside in tables.columns.items() for c in inside]
-            more = " ..." if len(known) > _SHOWN else ""
-            move = f"Columns: {', '.join(known[:_SHOWN])}{more}."
+            move = f"Columns: {', '.join(known)}."
         raise refuse("a SELECT that parses", reason, move) from None
 
 
@@ -193,6 +191,9 @@ def take_order(tree: Node) -> tuple[list[tuple[int, bool]], int | None]:
         place = same[0] if same else named
         if place is not None:
             places.append((place, bool(term.args.get("desc"))))
+        elif limit is not None:  # it would decide which rows are shown
+            got = repr(snippet(term.this))
+            raise refuse("columns of the answer in ORDER BY beside LIMIT", got, "Select it too.")
     return places, None if limit is None else _limit(limit)
 
 

@@ -12,12 +12,14 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, build_scope
 
 from rpac._base.checks import refuse
+from rpac.errors import InputError
+from rpac.questions.aggregates import compiled
+from rpac.questions.selected import written_labels
 from rpac.sql.analysis import Analysis
 from rpac.sql.functions import check_functions
 from rpac.sql.guard import guard
 from rpac.sql.measures import Measure, as_number, whole_type
 from rpac.sql.parsing import parsed, take_order
-from rpac.sql.roles import Facts
 from rpac.sql.syntax import (
     Node,
     column_pairs,
@@ -50,6 +52,7 @@ class Question:
         lost_keys: Names of declared groups that are neither a column nor in this query.
         order: Places to order by, each with whether it falls.
         limit: Number of rows to show; None for all.
+        having: From (rows, columns) released numbers to which rows stay; None for all.
     """
 
     tables: Tables
@@ -64,6 +67,7 @@ class Question:
     lost_keys: list[str]
     order: list[tuple[int, bool]]
     limit: int | None
+    having: Any = None
 
 
 def read(tables: Tables, sql: str) -> Question:
@@ -72,12 +76,14 @@ def read(tables: Tables, sql: str) -> Question:
     check_functions(tree)
     labels, kinds = _described(tables, sql, tree)
     order, limit = take_order(tree)
+    having = _take_having(tree)
     root = build_scope(tree)
     assert root is not None
     analysis = Analysis(tables, root)
     _refuse_rows(analysis, labels)
     declared, lost = _declare(tables, tree, labels)
-    keys = _keys(analysis.facts, labels, declared, lost)
+    declared |= _labelled(analysis, tree)
+    keys = _keys(analysis, labels, declared, lost)
     _refuse_groups(analysis, tree, [tree.selects[i].unalias() for i in declared])
     places = [i for i in range(len(labels)) if i not in keys]
     measures = []
@@ -91,8 +97,33 @@ def read(tables: Tables, sql: str) -> Question:
     _refuse_alike(analysis, keys)
     guard(tree, tables)
     return Question(
-        tables, sql, tree, analysis, labels, kinds, keys, measures, declared, lost, order, limit
-    )
+        tables, sql, tree, analysis, labels, kinds, keys, measures, declared, lost, order, limit,
+        having,
+    )  # fmt: skip
+
+
+def _take_having(tree: Node) -> Any:
+    """Take a HAVING off that compares selected numbers: released ones decide, for nothing.
+
+    Any other stays, and is decided in every world.
+    """
+    having = tree.args.get("having")
+    named = {item.unalias().sql(): i for i, item in enumerate(tree.selects)}
+    if having is None:
+        return None
+    if not having.find(exp.AggFunc):
+        got = repr(snippet(having.this))
+        raise refuse("aggregates in HAVING", got, "Write conditions on rows and keys in WHERE.")
+    try:
+        kept = compiled(having.this, {text: _column_at(i) for text, i in named.items()})
+    except InputError:
+        return None
+    tree.set("having", None)
+    return kept
+
+
+def _column_at(place: int) -> Any:
+    return lambda rows: rows[:, place]
 
 
 def _described(tables: Tables, sql: str, tree: Node) -> tuple[list[str], list[str]]:
@@ -156,6 +187,21 @@ def _declare(
     return found, [key for key in tables.keys if key.lower() not in named]
 
 
+def _labelled(analysis: Analysis, tree: Node) -> dict[int, list[Any]]:
+    """Return the labels of groups by a CASE that writes them all itself, by place of the column.
+
+    They are words of the query, and all of them are rows of the answer, whoever is in them.
+    """
+    groups, found = group_keys(tree), {}
+    for i, column in enumerate(analysis.facts.listed):
+        node = tree.selects[i].unalias()
+        own = node in groups and column.role == "private" and not node.find(exp.Query)
+        labels = (written_labels(node) if own else None) or []
+        if len({isinstance(label, str) for label in labels if label is not None}) == 1:
+            found[i] = labels
+    return found
+
+
 def _written_out(node: Node, groups: list[Node], entries: list[Any]) -> list[Any]:
     """Put the entries, or "other", in place of a column; return all that it can be."""
     text = all(isinstance(entry, str) for entry in entries)
@@ -168,20 +214,19 @@ def _written_out(node: Node, groups: list[Node], entries: list[Any]) -> list[Any
 
 
 def _keys(
-    facts: Facts, labels: list[str], declared: Mapping[int, list[Any]], lost: list[str]
+    analysis: Analysis, labels: list[str], declared: Mapping[int, list[Any]], lost: list[str]
 ) -> list[int]:
     """Return the places of public columns; private ones, if not declared, are refused."""
     keys = []
-    for i, column in enumerate(facts.listed):
+    for i, column in enumerate(analysis.facts.listed):
         if i in declared or column.role == "public":
             keys.append(i)
         elif column.role == "private":
             move = "Say which groups there are (keys), or that their names are public (public)."
-            if lost:
-                move += f" No column is named {lost[0]!r}, as in `keys`."
             raise refuse(
-                f"groups in {labels[i]!r} that are public or declared", "a private column", move
-            )
+                f"groups in {labels[i]!r} that are public or declared", "a private column",
+                move + analysis.tables.lost_in_words(lost),
+            )  # fmt: skip
     return keys
 
 

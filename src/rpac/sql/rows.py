@@ -79,12 +79,13 @@ class Contributions:
         _check(self.tree)
         self.analysis = self._analysed()
         self.free = [j for j, found in enumerate(entries) if found is None]
+        lost = [name for name in tables.keys if not tables.has(name)]
         for j in self.free:
             if self.analysis.role(self.analysis.root, self.tree.selects[j].unalias()) != "public":
                 raise refuse(
                     f"declared groups in {keys[j]!r}", "entries of single people",
                     f"Say which there are: --keys {keys[j]}=a,b (keys={{{keys[j]!r}: [...]}}), or "
-                    "join a public table that lists them.",
+                    f"join a public table that lists them.{tables.lost_in_words(lost)}",
                 )  # fmt: skip
         declared = {j: found for j, found in enumerate(entries) if found is not None}
         self.question = Question(

@@ -16,10 +16,8 @@ from rpac.sql.engine import (
     connect,
     describe,
     execute,
-    is_warehouse,
     kind_of,
     load,
-    parquet_files,
     quoted,
     tables_in,
 )
@@ -28,6 +26,7 @@ from rpac.sql.owners import RAW as RAW
 from rpac.sql.owners import UNIT as UNIT
 from rpac.sql.owners import direct, owned, owners
 from rpac.sql.people import Home, People, hold_worlds
+from rpac.worlds.files import is_warehouse, parquet_files, table_name
 from rpac.worlds.source import Pool, Subsets, even
 
 
@@ -69,7 +68,7 @@ class Tables:
         temp_directory: str | Path | None = None,
     ) -> None:  # fmt: skip
         hold_worlds(even(worlds))
-        self.engine, named = engine, _by_name(tables, away=engine is not None)
+        self.engine, named = engine, by_name(tables, away=engine is not None)
         self.connection = connect(memory_limit, temp_directory)
         self.kind = "rows" if engine else kind_of(next(iter(named.values())))
         self.places = {name.lower(): str(data) for name, data in named.items()} if engine else {}
@@ -192,8 +191,9 @@ class Tables:
         if len(homes) != 1:
             every = [f"{t}.{c}" for t, inside in self.columns.items() for c in inside]
             known = [f"{table}.{column}" for table in homes] or [*self.columns, *every]
-            shown = ", ".join(known[:12]) + (" ..." if len(known) > 12 else "")
-            raise refuse(f"one of {shown} in `public`", repr(column), "Name one of them.")
+            raise refuse(
+                f"one of {', '.join(known)} in `public`", repr(column), "Name one of them."
+            )
         return homes[0]
 
     def _known(self, pair: tuple[str, str], what: str) -> tuple[str, str]:
@@ -202,7 +202,7 @@ class Tables:
             known = sorted(self.columns)
             raise refuse(f"a table among {known} in `{what}`", repr(table), "Name one of them.")
         if column not in self.columns[table]:
-            known = list(self.columns[table])[:12]
+            known = list(self.columns[table])
             raise refuse(f"a column among {known} in `{what}`", repr(column), "Name one of them.")
         return pair
 
@@ -304,6 +304,16 @@ class Tables:
             f"JOIN {kept} AS o ON t.{quoted(link[0])} = o.k"
         )
 
+    def has(self, name: str) -> bool:
+        """Whether a name is that of a column, alone or after its table's."""
+        table, _, column = str(name).lower().rpartition(".")
+        return any(column in inside for t, inside in self.columns.items() if table in ("", t))
+
+    def lost_in_words(self, lost: Sequence[str]) -> str:
+        """Return what to say of declared groups that no column is named after."""
+        known = ", ".join(dict.fromkeys(c for inside in self.columns.values() for c in inside))
+        return f" No column is named {lost[0]!r}, as in `keys`. Columns: {known}." if lost else ""
+
     def number(self, sql: str) -> int:
         """Return the one number of a query on tables as they are, wherever these are."""
         if self.engine is None:
@@ -344,7 +354,7 @@ def put_in_schema(tree: Any, tables: Tables, schema: str) -> None:
             table.set("db", exp.to_identifier(schema))
 
 
-def _by_name(tables: Any, *, away: bool) -> Mapping[str, Any]:
+def by_name(tables: Any, *, away: bool) -> Mapping[str, Any]:
     """Return tables by name, however they were given."""
     given = tables.values() if isinstance(tables, Mapping) else tables
     if away and not (isinstance(given, str) or all(isinstance(name, str) for name in given)):
@@ -354,7 +364,7 @@ def _by_name(tables: Any, *, away: bool) -> Mapping[str, Any]:
         tables = {name: name for name in ([tables] if isinstance(tables, str) else tables)}
     if isinstance(tables, str | Path):
         path = tables
-        names = tables_in(path) if is_warehouse(path) else [Path(path).name.partition(".")[0]]
+        names = tables_in(path) if is_warehouse(path) else [table_name(path)]
         tables = {name: path for name in names}
     if not isinstance(tables, Mapping) or not tables:
         empty = "an empty " if isinstance(tables, Mapping) else ""
