@@ -32,6 +32,21 @@ def test_epsilon_is_shown_at_the_delta_that_is_asked_for(books):
     assert (code, "Expected a delta between 0 and 1" in err) == (1, True)
 
 
+def test_who_asked_what_is_shown_and_told(books):
+    call("ledger", books, "--cap", "0.5", "--dataset", "staff")
+    text = call("ledger", books)[1]
+    assert text.count("staff   person  0.00789539  mean(pay)") == 2
+    body = json.loads(call("ledger", books, "--json")[1])
+    first, second = body["history"]
+    assert (first["question"], first["dataset"], first["what"]) == ("mean(pay)", "staff", "answer")
+    assert first["at"] <= second["at"]
+    assert first["value"] != second["value"]
+    assert body["spent"] + body["remaining"] == pytest.approx(1.0)
+    mine = json.loads(call("ledger", books, "--dataset", "staff", "--json")[1])
+    assert mine["spent"] + mine["remaining"] == pytest.approx(0.5)  # of one account, both
+    assert mine["spent"] == body["spent"]
+
+
 def test_what_was_spent_is_exported(books, tmp_path):
     file = tmp_path / "events.json"
     assert call("ledger", books, "--export-dp", file)[0] == 0

@@ -59,3 +59,13 @@ def test_what_was_withheld_is_paid_for(monkeypatch):
         assert session.spent == pytest.approx(paid, abs=1e-8)
     with pytest.raises(rpac.BudgetSpent):
         session.ask(rpac.statistics.count(), rpac.Nats(0.008))
+
+
+def test_a_session_knows_its_answers_with_and_without_books(folder):
+    for ledger in (None, rpac.Ledger(f"{folder}/l.db", budget=1.0)):
+        with rpac.Session(SOURCE, rpac.GaussianDP(1.0), ledger) as session:
+            made = session.ask(COUNT, rpac.GaussianDP(0.6))
+            rpac.privatize(COUNT, SOURCE, rpac.GaussianDP(0.1), ledger=ledger)  # not of it
+            (row,) = session.answers
+        assert (row["question"], row["value"], row["promise"]) == ("count()", made.value, "person")
+        assert row["nats"] == pytest.approx(0.045)

@@ -64,3 +64,31 @@ def test_a_session_may_answer_with_code_words():
     for answer in answers:
         assert answer.certificate.noise["family"] == "codebook"
         assert 0.28 < answer.certificate.bound <= 0.3
+
+
+def test_a_resumed_session_knows_its_answers(folder):
+    def asked():
+        ledger = rpac.Ledger(f"{folder}/l.db", budget=None if made else 1.0)
+        return Session(SOURCE, 0.8, ledger, store=f"{folder}/s")
+
+    made = []
+    first = asked()
+    made.append(first.ask(double, 0.1))
+    made.append(first.ask([double, triple], 0.1, key="both"))
+    assert first.ask([double, triple], 0.1, key="both").value == made[1].value
+    again = asked()
+    assert [row["value"] for row in again.answers] == [made[0].value, list(made[1].value)]
+    assert [row["question"] for row in again.answers] == ["double", "double, triple"]
+    assert again.answers.rows == first.answers.rows
+    assert sum(row["nats"] for row in again.answers) == pytest.approx(again.spent)
+    with Session(SOURCE, 0.8) as alone:
+        value = alone.ask(double, 0.1).value
+        assert [(row["value"], row["nats"]) for row in alone.answers] == [(value, alone.spent)]
+
+
+def double(x):
+    return 2.0 * x
+
+
+def triple(x):
+    return 3.0 * x

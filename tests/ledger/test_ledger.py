@@ -228,3 +228,24 @@ def test_a_key_belongs_to_its_analyst_and_its_entry(folder):
     raw.close()
     with pytest.raises(rpac.LedgerError, match="under another key"):
         rpac.Ledger(path)
+
+
+def test_what_is_spent_and_what_is_left_are_of_one_account(folder):
+    ledger = rpac.Ledger(f"{folder}/l.db", budget=1.0, dataset="a", analyst="ann")
+    ledger.spend(0.1)
+    ledger.under(dataset="b").spend(0.2)
+    assert (ledger.spent, ledger.remaining) == pytest.approx((0.3, 0.7))
+    ledger.cap(0.25, dataset="a")
+    ledger.cap(2.0, analyst="ann")
+    assert (ledger.spent, ledger.remaining) == pytest.approx((0.1, 0.15))
+    assert ledger.under(dataset="b").spent == pytest.approx(0.3)
+
+
+def test_a_history_says_who_asked_when(folder):
+    with rpac.Ledger(f"{folder}/l.db", budget=1.0, dataset="a", analyst="ann") as ledger:
+        ledger.spend(0.1, key="k")
+        ledger.cap(0.5)
+        ledger.under(analyst="bob").spend(0.2)
+        found = [(row["analyst"], row["nats"], row["what"]) for row in ledger.history()]
+        assert found == [("ann", 0.1, "charge"), ("bob", 0.2, "charge")]
+        assert ledger.history()[0]["at"].endswith("+00:00")

@@ -376,8 +376,10 @@ def ledger(given: Accounting) -> Result:
     if given.export_dp is not None:
         _write(given.export_dp, books.exported(opened, given))
     text, told = books.told(opened, given)
-    body = {"accounts": opened.accounts(), "spent": opened.spent, "remaining": opened.remaining}
-    return Result(f"{opened}{text}", body | told)
+    here = opened.under(dataset=given.dataset, analyst=given.analyst)
+    body = {"accounts": opened.accounts(), "spent": here.spent, "remaining": here.remaining}
+    asked = opened.history()
+    return Result(f"{opened}{text}\n\n{asked}", body | told | {"history": asked.rows})
 
 
 def recover(given: Recovering) -> Result:

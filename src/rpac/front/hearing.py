@@ -9,15 +9,32 @@ from dataclasses import replace
 from typing import Any
 
 from rpac._base.checks import plain_text, refuse
+from rpac._base.types import Json
 from rpac.advantage import distance_to_nats
 from rpac.answers.release import Release
+from rpac.answers.told import plain, question_of
 from rpac.budget import as_distance
 from rpac.errors import LedgerError, Withheld
 from rpac.ledger.entries import NANO, Line, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
+from rpac.pictures.history import History, asked
 from rpac.release.presence import STATE, Ask, Inquiry, released
 from rpac.release.state import state_hash
+
+
+def heard(question: Any, made: Release, nats: float) -> Json:
+    """Return the row of an answer that no ledger keeps."""
+    promise = made.certificate.promise
+    return asked(question_of(question)["question"], plain(made.value), nats, promise=promise)
+
+
+def answers_of(session: str, ledger: Ledger | None, here: list[Json]) -> History:
+    """Return the answers of a session: from the books where they are kept, else from `here`."""
+    if ledger is None:
+        return History(here)
+    rows = History.of(ledger.entries(), session)
+    return History(row for row in rows if row["what"] == "answer")
 
 
 class Hearing:
@@ -31,7 +48,7 @@ class Hearing:
         self._source, self._ledger, self._ask = source, ledger, ask
         self._cap = math.floor(exact_nano(distance_to_nats(as_distance(budget))))
         self._spent, self._answers, self._open = 0, 0, True
-        self._lock = threading.RLock()
+        self._lock, self._heard = threading.RLock(), list[Json]()
         self.id = secrets.token_hex(16)
         if ledger is not None:
             ledger.sessions.open(self.id, self._cap, STATE)
@@ -70,7 +87,13 @@ class Hearing:
                 raise
             if not before:
                 self._spent, self._answers = self._spent + nano, self._answers + 1
+            self._heard.append(heard(question, made, 0.0 if before else nano / NANO))
         return made
+
+    @property
+    def answers(self) -> History:
+        """What was asked and answered so far."""
+        return answers_of(self.id, self._ledger, self._heard)
 
     def _known(self, key: str | None) -> bool:
         """Whether a key has an answer already, which costs nothing."""

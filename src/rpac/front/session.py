@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any, final
 
 from rpac._base.checks import refuse
-from rpac._base.types import Floats, Ints
-from rpac.front.hearing import Hearing
+from rpac._base.types import Floats, Ints, Json
+from rpac.answers.release import Release
+from rpac.front.hearing import Hearing, answers_of, heard
 from rpac.front.methods import held_method
 from rpac.front.posterior import first_aim, noise_under
 from rpac.front.presence import ask_adding
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Releasable
 from rpac.person.source import Presence
+from rpac.pictures.history import History
 from rpac.release.conversation import Conversation
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source
@@ -85,7 +87,31 @@ class Session(Conversation):
     ) -> None:
         held_method(source, method)
         self._name = method
+        self._heard: list[Json] = []
         super().__init__(source, budget, ledger, store, secret, subject, executor)
+
+    def ask(self, question: Any, budget: Any, *, key: str | None = None) -> Release:
+        """Return the answer on the drawn world, with noise for the posterior of this moment.
+
+        Args:
+            question: A mechanism; or its outputs on all worlds of the source; or a list of
+                mechanisms, declared together: one release with the list of their answers.
+            budget: What this answer may leak, in nats given all earlier answers.
+            key: Idempotency key, with a ledger.
+
+        Raises:
+            BudgetSpent: If what is asked for does not fit into what is left.
+            Withheld: If the data do not allow an answer; `Withheld.NATS` are charged.
+        """
+        before = self.spent
+        made = super().ask(question, budget, key=key)
+        self._heard.append(heard(question, made, self.spent - before))
+        return made
+
+    @property
+    def answers(self) -> History:
+        """What was asked and answered so far; with a ledger before a restart, too."""
+        return answers_of(self.id, self._ledger, self._heard)
 
     @property
     def _method(self) -> str:

@@ -38,6 +38,7 @@ from rpac.ledger.postgres import PostgresStore
 from rpac.ledger.sessions import Sessions
 from rpac.ledger.sqlite import SqliteStore
 from rpac.pictures.accounts import account_lines
+from rpac.pictures.history import History
 from rpac.pictures.text import aligned, lines_html
 
 SCHEMA = "rpac-ledger/5"
@@ -264,17 +265,21 @@ class Ledger(Judgements):
 
     @property
     def spent(self) -> float:
-        """Nats charged so far."""
-        with self._store.reading():
-            return self._store.account("ledger", "").spent / NANO
+        """Nats charged so far, on the account that `remaining` speaks of."""
+        return self._scarcest.spent / NANO
 
     @property
     def remaining(self) -> float:
-        """Nats left for this dataset and this analyst."""
+        """Nats left for this dataset and this analyst: on the scarcest account that has a cap."""
+        account = self._scarcest
+        return ((account.cap or 0) - account.spent) / NANO
+
+    @property
+    def _scarcest(self) -> Account:
         with self._store.reading():
-            own = charged_names(self.dataset, "", self.analyst, "")
-            accounts = self._store.accounts(own)
-        return min(a.cap - a.spent for a in accounts if a.cap is not None) / NANO
+            accounts = self._store.accounts(charged_names(self.dataset, "", self.analyst, ""))
+        capped = [a for a in accounts if a.cap is not None]
+        return min(capped, key=lambda a: (a.cap or 0) - a.spent)  # the ledger's own comes first
 
     def accounts(self) -> list[Json]:
         """Return every account with what is spent and its cap, in nats."""
@@ -286,6 +291,10 @@ class Ledger(Judgements):
              "cap": None if a.cap is None else a.cap / NANO}
             for a in found
         ]  # fmt: skip
+
+    def history(self) -> History:
+        """Return who asked what, when and for how much: a table, each row plain data."""
+        return History.of(self.entries())
 
     def entries(self, since: int = 0) -> Iterator[Json]:
         """Yield the entries from number `since` on, oldest first, each with its hash checked."""
