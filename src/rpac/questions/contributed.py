@@ -6,6 +6,7 @@ post-processing. Neither looks at a row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -238,6 +239,21 @@ def by_key(column: str, keys: Sequence[Any]) -> Cells:
         return np.array([place.get(word, rest) for word in source.entries.texts(column)], np.int64)
 
     return Cells(column, rest + 1, of)
+
+
+def by_keys(columns: Sequence[str], keys: Sequence[Sequence[Any]]) -> Cells:
+    """Return groups by the entries of several columns; a row with another entry is in the last."""
+    each = [by_key(name, listed) for name, listed in zip(columns, keys, strict=True)]
+    sizes = [cells.size - 1 for cells in each]
+    rest = math.prod(sizes)
+
+    def of(source: Presence) -> Ints:
+        found = [cells.of(source) for cells in each]
+        known = np.all([at < size for at, size in zip(found, sizes, strict=True)], axis=0)
+        inside = [np.where(known, at, 0) for at in found]
+        return np.where(known, np.ravel_multi_index(inside, sizes), rest)
+
+    return Cells(columns[0], rest + 1, of)
 
 
 def by_edges(column: str, edges: Floats) -> Cells:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -13,14 +13,12 @@ from rpac._base.checks import array, in_range, number, refuse
 from rpac._base.types import Floats
 from rpac.errors import RpacError
 from rpac.person.source import Asked, Presence
-from rpac.questions import contributed, linear
+from rpac.questions import contributed, groups, linear
 from rpac.questions.contributed import Adds, Cells
 from rpac.questions.linear import Columns, Sums
 from rpac.worlds import tables as frames
 from rpac.worlds.flatten import Form, flatten
 from rpac.worlds.source import Source, Subsets
-
-OTHER = "other"
 
 
 @final
@@ -38,10 +36,11 @@ class Statistic:
         labels: Names of the d numbers; empty for a single number.
         whole: Whether they are integers.
         extensive: Whether they grow with the number of units, as sums and counts do.
-        group: A further column that is read as it is, for `group_by`.
+        group: A further column that is read as it is, for `group_by`; or several.
         adds: How it is made of sums over people, for `rpac.Presence`; None where it is not.
         cells: The public groups that it answers for; None for all rows.
         sums: How it is made of sums over rows; None where it is not.
+        inner: The name of the statistic of each group.
     """
 
     name: str
@@ -50,24 +49,25 @@ class Statistic:
     labels: tuple[Any, ...] = ()
     whole: bool = False
     extensive: bool = False
-    group: str | None = None
+    group: groups.Grouping = None
     adds: Adds | None = None
     cells: Cells | None = None
     sums: Sums | None = None
+    inner: str = ""
 
     @property
     def reads(self) -> tuple[str, ...]:
         """All columns that it looks at: worlds are made of these alone."""
-        return tuple(dict.fromkeys([*self.columns, *([] if self.group is None else [self.group])]))
+        return tuple(dict.fromkeys([*self.columns, *groups.columns_of(self.group)]))
 
     def on_half_samples(self, source: Subsets) -> Any:
         """Return the (m, d) answers on all half-samples by a matrix product; None: one by one."""
         if self.sums is None or source.frame is None:
             return None
-        read, groups = {name: frames.numbers(source.frame, name) for name in self.columns}, None
+        read, places = {name: frames.numbers(source.frame, name) for name in self.columns}, None
         if self.group is not None:
-            groups = _places(_texts(source.frame, self.group), self.labels[:-1])
-        return linear.answers(self.sums, source, read, groups, len(self.labels))
+            places = groups.places(groups.entries(source.frame, self.group), self.labels[:-1])
+        return linear.answers(self.sums, source, read, places, len(self.labels))
 
     def asked(self, source: Presence) -> Asked | None:
         """Return the statistic as contributions of single people; None if it is none."""
@@ -81,7 +81,7 @@ class Statistic:
         read = {name: frames.numbers(frame, name) for name in self.columns}
         with np.errstate(all="ignore"):  # what overflows is refused as a whole
             if self.group is not None:
-                return self.compute(read, _texts(frame, self.group))
+                return self.compute(read, groups.entries(frame, self.group))
             return self.compute(read, len(frame))
 
     def announce(self, source: Source) -> Form:
@@ -90,16 +90,18 @@ class Statistic:
         if frame is not None:
             for column in self.columns:
                 frames.numbers(frame, column)
-            if self.group is not None:
-                frames.require_columns(frame, (self.group,))
+            frames.require_columns(frame, groups.columns_of(self.group))
         if isinstance(source, Presence) and source.entries is not None:
-            for column in (*self.columns, *([] if self.group is None else [self.group])):
+            for column in self.reads:
                 source.entries.check(column)
         scale = 1 / source.rate if self.extensive and isinstance(source, Subsets) else 1.0
         empty: Any = np.zeros(len(self.labels), np.int64 if self.whole else np.float64)
         blank = dict(zip(self.labels, empty.tolist(), strict=True)) or (0 if self.whole else 0.0)
         form, _ = flatten(blank)
-        names = tuple(f"{self.name}: {label}" for label in self.labels) or (self.name,)
+        names = tuple(groups.in_words(self.name, one) for one in self.labels) or (self.name,)
+        if isinstance(self.group, tuple):
+            build = groups.table(self.group, self.labels, self.inner, source, whole=self.whole)
+            form = replace(form, name="table", layout=(self.group, self.labels), rebuild=build)
         return Form(
             form.name,
             form.layout,
@@ -111,12 +113,6 @@ class Statistic:
 
     def __repr__(self) -> str:
         return self.name
-
-
-def _texts(frame: Any, name: str) -> list[str]:
-    """Return a column as text, so that keys compare alike in every kind of table."""
-    frames.require_columns(frame, (name,))
-    return [OTHER if value is None else str(value) for value in frame[name].to_list()]
 
 
 def _present(values: Floats) -> Floats:
@@ -196,7 +192,7 @@ def histogram(column: str, edges: Sequence[float]) -> Statistic:
         f"histogram({column}, {listed})",
         (column,),
         compute,
-        (*labels, OTHER),
+        (*labels, groups.OTHER),
         whole=True,
         extensive=True,
         adds=contributed.size(None),
@@ -204,52 +200,51 @@ def histogram(column: str, edges: Sequence[float]) -> Statistic:
     )
 
 
-def _places(entries: Sequence[str], names: Sequence[Any]) -> Any:
-    """Return the place of every entry among the names, and that after the last for others."""
-    place = {name: i for i, name in enumerate(names)}
-    return np.array([place.get(entry, len(names)) for entry in entries], dtype=np.int64)
-
-
-def group_by(column: str, statistic: Statistic, keys: Sequence[Any] | None = None) -> Statistic:
+def group_by(
+    column: str | Sequence[str],
+    statistic: Statistic,
+    keys: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
+) -> Statistic:
     """Return a single-number statistic for every key; rows with other keys are "other".
 
     Args:
-        column: Whose entries are compared, as text, with the keys.
+        column: Whose entries are compared, as text, with the keys; or several, which name a group
+            together: then the answer is a table with a column for each.
         statistic: One that gives a single number, such as `mean("income")`.
-        keys: The groups. They are public: which exist must not depend on rows.
+        keys: The groups, of several columns a list for each: {"sex": ["f", "m"], "dept": ["a"]}.
+            They are public: which exist must not depend on rows.
     """
-    if keys is None or isinstance(keys, str):
-        move = f"List the public groups: keys=['a', 'b'] (--keys {column}=a,b)."
-        raise refuse(f"keys of {column!r}", "none" if keys is None else repr(keys), move)
+    group = column if isinstance(column, str) else tuple(column)
+    each = groups.listed(group, keys)
     if not isinstance(statistic, Statistic):
         move = f"Such as group_by({column!r}, mean('income'), keys=['a', 'b'])."
         raise refuse("a statistic of each group", repr(statistic)[:80], move)
-    names = tuple(map(str, keys))
-    if not names or len(set(names)) != len(names) or OTHER in names:
-        raise refuse("keys that differ, without 'other'", list(keys), "List the public groups.")
     if statistic.labels or statistic.group is not None:
         raise refuse("a statistic of one number", statistic.name, "Group a mean, sum or count.")
+    labels = groups.labels(group, each)
 
-    def compute(read: Columns, entries: list[str]) -> Any:
-        groups = _places(entries, names)
+    def compute(read: Columns, entries: list[Any]) -> Any:
+        places = groups.places(entries, labels[:-1])
         answers = []
-        for i in range(len(names) + 1):
-            inside = groups == i
+        for i in range(len(labels)):
+            inside = places == i
             part = {name: values[inside] for name, values in read.items()}
             answers.append(statistic.compute(part, int(inside.sum())))
         return np.array(answers)
 
+    named = group if isinstance(group, str) else f"({', '.join(group)})"
     return Statistic(
-        f"group_by({column}, {statistic.name})",
+        f"group_by({named}, {statistic.name})",
         statistic.columns,
         compute,
-        (*names, OTHER),
+        labels,
         whole=statistic.whole,
         extensive=statistic.extensive,
-        group=column,
+        group=group,
         adds=statistic.adds,
-        cells=contributed.by_key(column, keys),
+        cells=contributed.by_keys(groups.columns_of(group), each),
         sums=statistic.sums,
+        inner=statistic.name,
     )
 
 
@@ -390,10 +385,14 @@ def _misread(text: str, error: BaseException | None) -> RpacError:
 
 
 def _built(node: ast.expr, keys: Mapping[str, Sequence[Any]]) -> Any:
+    if isinstance(node, ast.Tuple):
+        return tuple(_built(part, keys) for part in node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         given = [_built(part, keys) for part in node.args]
-        if node.func.id == "group_by" and len(given) == 2 and given[0] in keys:
-            given += keys[given[0]]
+        if node.func.id == "group_by" and len(given) == 2:
+            several = isinstance(given[0], tuple)
+            known = [keys[one] for one in (given[0] if several else given[:1]) if one in keys]
+            given += known if several else [entry for one in known for entry in one]
         return _NAMED[node.func.id](*given)
     if isinstance(node, ast.Name):
         return node.id
