@@ -1,4 +1,4 @@
-"""Groups by several columns: all that are listed, a table of them, and refusals by what is typed."""
+"""Groups by several columns: all that are listed, a table of them, refusals by what is typed."""
 
 import re
 
