@@ -43,13 +43,18 @@ bench: $(VENV)/.installed .neighbours/.installed
 	$(BIN)/python -m benchmarks.attack
 	for part in presence curves twins ledger release session cluster dimension people contributed scale speed channel faults; do \
 	  $(BIN)/python -m benchmarks.$$part || exit 1; done
-	RPAC_NEIGHBOURS=$(abspath .neighbours/bin/python) $(BIN)/python -m benchmarks.black_boxes
+	for part in black_boxes which_tool; do \
+	  RPAC_NEIGHBOURS=$(abspath .neighbours/bin/python) RPAC_SMARTNOISE=$(abspath .neighbours/smartnoise/bin/python) \
+	    $(BIN)/python -m benchmarks.$$part || exit 1; done
 
-# diffprivlib reads trees of an older scikit-learn than the rest: a Python of its own for comparisons.
+# Pythons of their own for comparisons: diffprivlib reads trees of an older scikit-learn than the rest, SmartNoise
+# wants an older OpenDP.
 neighbours: .neighbours/.installed
 .neighbours/.installed:
 	$(PYTHON) -m venv .neighbours
-	.neighbours/bin/pip install -q --disable-pip-version-check 'diffprivlib==0.6.6' 'scikit-learn<1.6'
+	.neighbours/bin/pip install -q --disable-pip-version-check 'diffprivlib==0.6.6' 'scikit-learn<1.6' 'opendp==0.16.0'
+	$(PYTHON) -m venv .neighbours/smartnoise
+	.neighbours/smartnoise/bin/pip install -q --disable-pip-version-check 'smartnoise-sql==1.0.10' 'pandas<3'
 	touch $@
 
 # The paper's experiments, SR-PAC at every budget. DATA holds the datasets; see docs/experiments.md.

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -186,27 +186,18 @@ def study(name: str, box: Box, people: int | None, way: str, jobs: int, blocks: 
 
 def neighbours(name: str, box: Box, people: int | None) -> None:
     """Print the same line for diffprivlib, where it has such a function and is installed."""
-    python = os.environ.get("RPAC_NEIGHBOURS")
-    if python is None:
+    if "RPAC_NEIGHBOURS" not in os.environ:
         print(f"| {name} | diffprivlib skipped: RPAC_NEIGHBOURS names no Python |" + " |" * 6)
         return
     learn, test = table(people)
-    script = Path(__file__).with_name("neighbours.py")
-    with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "data.npz"
-        np.savez(data, x=learn[list(NAMES)].to_numpy(), y=learn["rich"].to_numpy())
-        epsilons = [success_to_epsilon(s) for s in SUCCESSES]
-        words = [python, str(script), name, str(data), json.dumps(epsilons), str(RELEASES)]
-        ran = subprocess.run(words, capture_output=True, check=False, text=True)
-    if ran.returncode:
-        print(f"| {name} | diffprivlib: {ran.stderr.strip().splitlines()[-1]} |" + " |" * 6)
-        return
+    data = {"x": learn[list(NAMES)].to_numpy(), "y": learn["rich"].to_numpy()}
+    spends = [{"epsilon": success_to_epsilon(s)} for s in SUCCESSES]
+    answers = asked_of(f"diffprivlib: {name}", data, spends, RELEASES)["answers"]
     plain = np.asarray(box.mechanism(learn), np.float64)
-    answers = json.loads(ran.stdout)
     if not answers:
         print(f"| {name} | diffprivlib has no such function |" + " |" * 6)
         return
-    judged = [np.mean([box.judge(_fitting(np.array(a), plain), plain, test) for a in each])
+    judged = [np.mean([box.judge(fitting(np.array(a), plain), plain, test) for a in each])
               for each in answers]  # fmt: skip
     figures = " | ".join(f"{figure:.4f}" for figure in judged)
     print(
@@ -214,7 +205,28 @@ def neighbours(name: str, box: Box, people: int | None) -> None:
     )
 
 
-def _fitting(answer: Floats, plain: Floats) -> Floats:
+def asked_of(
+    name: str, data: Mapping[str, Any], spends: list[Any], releases: int
+) -> dict[str, Any]:
+    """Return a neighbour's answers and seconds, of `neighbours.py` in a Python of its own.
+
+    Without answers where the neighbour has no such function, or its Python is not named.
+    """
+    variable = "RPAC_SMARTNOISE" if name.startswith("SmartNoise") else "RPAC_NEIGHBOURS"
+    if variable not in os.environ:
+        return {"answers": [], "seconds": 0.0}
+    script = Path(__file__).with_name("neighbours.py")
+    with tempfile.TemporaryDirectory() as folder:
+        held = Path(folder) / "data.npz"
+        np.savez(held, **data)
+        words = [os.environ[variable], str(script), name, str(held), json.dumps(spends)]
+        ran = subprocess.run([*words, str(releases)], capture_output=True, check=False, text=True)
+    if ran.returncode:
+        raise RuntimeError(f"{name}: {ran.stderr.strip().splitlines()[-1]}")
+    return dict(json.loads(ran.stdout))
+
+
+def fitting(answer: Floats, plain: Floats) -> Floats:
     """Return centres in the order that is nearest to the plain ones; all else as it is."""
     if plain.ndim == 1:
         return answer.reshape(plain.shape)
