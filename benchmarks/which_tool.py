@@ -115,10 +115,10 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def by_name(frame: pd.DataFrame, asked: Question, releases: int, wider: int = 0) -> list[float]:
-    """Return error and seconds under *person*; `wider`: with caps, so many times too wide."""
+    """Return error and seconds under *person*; `wider`: with caps, so many times as wide."""
     caps = {name: [CENTRES[name] + max(wider, 1) * (bound - CENTRES[name]) for bound in both]
             for name, both in BOUNDS.items() if wider}  # fmt: skip
-    people = rpac.Presence(frame, unit="rows", caps=caps)
+    people = rpac.Presence(frame, unit="rows", caps=caps, middle=dict(CENTRES) if wider else None)
     budget, truth = rpac.SuccessRate(SUCCESS), numbers(asked.asked(frame))
     answers, seconds = timed(
         lambda: [rpac.privatize(asked.asked, people, budget).value for _ in range(releases)]
@@ -252,10 +252,9 @@ def wider(releases: int, worlds: int) -> None:
         made = black_boxes.asked_of(f"{tool}: mean of hours", arrays(frame), spends, releases)
         if made["answers"]:
             found[tool] = [error(answers, truth) for answers in made["answers"]]
-    print("\n| bounds, times too wide | " + " | ".join(map(str, WIDER)) + " |")
+    print("\n| bounds, times as wide | " + " | ".join(map(str, WIDER)) + " |")
     print("|" + " --- |" * (len(WIDER) + 1))
-    for tool, errors in found.items():
-        print(f"| {tool} | " + " | ".join(f"{e:.3g}" for e in errors) + " |", flush=True)
+    print("\n".join(widened(found)))
     _keep("wider", found)
 
 
@@ -268,18 +267,24 @@ def table(found: dict[str, Any], at: int) -> list[str]:
     """Return the lines of the page's tables: errors (0) or seconds of a release (1)."""
     rows = []
     for name, each in found.items():
-        cells = [_short(each[tool][at]) if tool in each else "" for tool in TOOLS]
+        digits = 3 if at == 0 and each["unit"] == "accuracy" else 2
+        cells = [_short(each[tool][at], digits) if tool in each else "" for tool in TOOLS]
         unit = f", {each['unit']}" if at == 0 else ""
         rows.append(f"| {name}{unit} | {' | '.join(cells)} |")
     return rows
 
 
-def _short(value: float) -> str:
-    """Return two digits, or three of an accuracy; without an exponent."""
+def widened(found: dict[str, Any]) -> list[str]:
+    """Return the lines of the page's table of wider bounds."""
+    return [f"| {tool} | {' | '.join(map(_short, errors))} |" for tool, errors in found.items()]
+
+
+def _short(value: float, digits: int = 2) -> str:
+    """Return so many digits, without an exponent."""
     if value == 0:
         return "0"
-    places = max(0, 1 - int(np.floor(np.log10(abs(value)))))
-    return f"{value:.{places}f}" if value < 0.5 or value > 1 else f"{value:.3f}"
+    places = max(0, digits - 1 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:.{places}f}"
 
 
 COLOURS = {"person": "#0b5fa5", "person, caps": "#56a3d9", "sample": "#8a8a8a",
@@ -302,7 +307,7 @@ def plot() -> None:
         right.loglog(WIDER, errors, color=COLOURS[tool], marker=MARKS[tool], markersize=5)
     right.set_xticks(WIDER, labels=[str(k) for k in WIDER])
     right.minorticks_off()
-    right.set_xlabel("bounds declared, times as wide as the true ones")
+    right.set_xlabel("declared bounds, times as wide as true")
     right.set_ylabel("error of the mean of hours")
     for axis in (left, right):
         axis.grid(alpha=0.3)
