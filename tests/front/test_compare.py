@@ -35,6 +35,15 @@ def test_comparison_of_methods():
     assert table._repr_html_().count("<tr>") == 10
 
 
+def test_methods_are_called_what_their_user_calls_them():
+    methods = {"closed form": "auto-pac", "the same": rpac.AutoPAC()}
+    table = rpac.compare(CLUSTERS, [0.3], methods)
+    assert [row["method"] for row in table.rows] == ["closed form", "the same"]
+    assert table.column("the same", "power") == table.column("closed form", "power")
+    with pytest.raises(rpac.InputError, match="Expected budgets and methods; got 1 and 0"):
+        rpac.compare(CLUSTERS, [0.3], {})
+
+
 def test_utility_is_measured():
     table = rpac.compare(
         CLUSTERS, [1.0], ("equilibrium",), lambda z, y: float(np.mean(np.abs(z - y) < 0.5))

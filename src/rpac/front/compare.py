@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,7 +134,7 @@ def curve(
 def compare(
     outputs: Outputs | tuple[Any, Presence],
     budgets: Sequence[Any],
-    methods: Sequence[str | Calibrator] = USUAL,
+    methods: Sequence[str | Calibrator] | Mapping[str, str | Calibrator] = USUAL,
     utility: Measure | None = None,
     *,
     draws: int | None = None,
@@ -146,8 +146,9 @@ def compare(
         outputs: Finite worlds; or a pair (mechanism, `Presence`), for what its budgets cost and
             add to each number, from public things alone: there is no method to choose.
         budgets: At least one; bare numbers are nats.
-        methods: Names or calibrators; by default the equilibrium, Auto-PAC and, where code words
-            may be found (not for half-samples, nor labels), the channel.
+        methods: Names or calibrators, or a dict of calibrators by the names that the table gives
+            them; by default the equilibrium, Auto-PAC and, where code words may be found (not for
+            half-samples, nor labels), the channel.
         utility: `utility(values, released)` of (n, d) outputs and their noisy versions, such as
             an accuracy; estimated from draws with a seed.
         draws: Judging draws of each certificate.
@@ -164,8 +165,7 @@ def compare(
     if not outputs.exact:
         raise refuse("finite worlds to compare on", "draws", "Each noise needs draws of its own.")
     rows: list[dict[str, Any]] = []
-    for method in methods:
-        name = method if isinstance(method, str) else repr(method)
+    for name, method in _named(methods):
         block = []
         for budget, noise in zip(budgets, curve(outputs, budgets, method), strict=True):
             law = tabulate(outputs, noise)
@@ -186,6 +186,15 @@ def compare(
             })  # fmt: skip
         rows += _with_slopes(block)
     return Comparison(rows)
+
+
+def _named(
+    methods: Sequence[str | Calibrator] | Mapping[str, str | Calibrator],
+) -> list[tuple[str, str | Calibrator]]:
+    """Return what a table calls each method: what its user does, or what it calls itself."""
+    if isinstance(methods, Mapping):
+        return list(methods.items())
+    return [(m if isinstance(m, str) else repr(m), m) for m in methods]
 
 
 def _with_channel(outputs: Outputs) -> tuple[str, ...]:
