@@ -114,7 +114,11 @@ def test_an_audit_refuses_a_record_that_was_changed(staff, tmp_path):
     assert (code, "0.6 for the most exposed person: what was requested" in out) == (0, True)
     file.write_text(file.read_text().replace("mean(pay)", "mean(age)"))
     code, out, err = call("audit", file)
-    assert (code, err, "DEFECT: its hash does not fit: it was changed." in out) == (1, "", True)
+    assert (code, err, out.startswith("DEFECT: its hash does not fit: it was changed.")) == (
+        1,
+        "",
+        True,
+    )
 
 
 def test_what_the_owner_alone_may_see_is_in_the_sealed_report(staff, tmp_path, sealed):

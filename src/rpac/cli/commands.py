@@ -278,8 +278,8 @@ def audit(given: Attacking) -> Result:
         entries = None if given.ledger is None else Ledger(given.ledger).entries()
         (file,) = given.data or []
         read, whole = outsider(file, entries), records.is_whole(file)
-        text = str(read) if whole else f"{read}\n\nDEFECT: its hash does not fit: it was changed."
-        return Result(text, read.to_dict(), int(bool(read.defects) or not whole))
+        changed = "" if whole else "DEFECT: its hash does not fit: it was changed. It says:\n\n"
+        return Result(f"{changed}{read}", read.to_dict(), int(bool(read.defects) or not whole))
     ask = prepare(given, ledger="old")
     found = _of_a_person(ask, given.games) if ask.person else _of_a_sample(ask, given.games)
     shown = [name for name in COLUMNS if name not in {"note", "before"}]
