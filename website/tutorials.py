@@ -81,7 +81,7 @@ def run(path, folder):
         try:
             with printed() as out:
                 last = _execute(cell, str(path), space)
-                if last is not None:
+                if last is not None and not _is_figure(last):
                     print(repr(last))
         except BaseException:
             _fail(path, number, cell)
@@ -130,19 +130,30 @@ def printed():
 
 
 def pictures(folder, name, last):
-    """Save and close every open figure; return the Markdown that shows them."""
+    """Save and close every open figure, and one that stands last; return what shows them."""
     if "matplotlib" not in sys.modules:
         return []
     from matplotlib import pyplot
 
-    shown = []
-    for at, number in enumerate(pyplot.get_fignums(), 1):
-        figure, file = pyplot.figure(number), f"{name}-{at}.svg"
+    shown, drawn = [], [pyplot.figure(number) for number in pyplot.get_fignums()]
+    if _is_figure(last) and last not in drawn:
+        drawn.append(last)
+    for at, figure in enumerate(drawn, 1):
+        file = f"{name}-{at}.svg"
         figure.savefig(folder / file, bbox_inches="tight", facecolor="white")
         words = figure.get_label() or (figure.axes[0].get_title() if figure.axes else "")
         shown.append(f"![{words or 'what the code above draws'}]({file}){{ .figure }}\n")
     pyplot.close("all")
     return shown
+
+
+def _is_figure(value):
+    """Return whether a value is a figure of its own: rpac's are, outside of any window."""
+    if "matplotlib" not in sys.modules:
+        return False
+    from matplotlib.figure import Figure
+
+    return isinstance(value, Figure)
 
 
 def needs_data(path):
