@@ -323,7 +323,7 @@ def _beside(axis: Any, found: dict[str, Any]) -> None:
     for tool in TOOLS:
         here = [(each[tool][0] / each["person"][0], -i)
                 for i, each in enumerate(shown.values()) if tool in each]  # fmt: skip
-        x, y = zip(*here, strict=True)
+        x, y = np.array(here).reshape(-1, 2).T
         style = {"color": COLOURS[tool], "marker": MARKS[tool], "label": tool}
         axis.plot(np.maximum(x, LEAST), y, linestyle="", markersize=7, alpha=0.9, **style)
     axis.set_xscale("log")
