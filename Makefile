@@ -14,7 +14,7 @@ FOLDERS = $(subst $(space),$(comma),$(foreach room,$(TRUSTED),src/rpac/$(room)/*
 # Without PostgreSQL's programs its tests are skipped, and said to be.
 SKIPPED = $(if $(wildcard /usr/lib/postgresql/*/bin/initdb)$(shell command -v initdb),,--omit=src/rpac/ledger/postgres.py)
 
-.PHONY: demo test lint docs bench neighbours paper clean
+.PHONY: demo test lint docs bench neighbours paper dist sbom release lowest newest clean
 
 demo: $(VENV)/.installed
 	sh examples/demo.sh $(abspath $(BIN)) demo
@@ -41,7 +41,7 @@ bench: $(VENV)/.installed .neighbours/.installed
 	$(BIN)/python -m benchmarks.sql
 	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/cli -k thousand
 	$(BIN)/python -m benchmarks.attack
-	for part in presence curves twins ledger release session cluster dimension people contributed scale speed channel faults; do \
+	for part in presence curves twins ledger release session cluster dimension people contributed scale speed start channel faults; do \
 	  $(BIN)/python -m benchmarks.$$part || exit 1; done
 	for part in black_boxes which_tool; do \
 	  RPAC_NEIGHBOURS=$(abspath .neighbours/bin/python) RPAC_SMARTNOISE=$(abspath .neighbours/smartnoise/bin/python) \
@@ -62,10 +62,45 @@ DATA ?= data
 paper: $(VENV)/.installed
 	$(BIN)/rpac paper all --full --data $(DATA) --out results
 
+# Wheel and sdist, checked; the bill of materials of the environment that the wheel makes.
+dist: $(VENV)/.installed
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m distribution.check dist
+	$(BIN)/twine check --strict dist/*
+
+sbom: dist
+	rm -rf .bill && $(PYTHON) -m venv .bill
+	.bill/bin/pip install -q --disable-pip-version-check dist/*.whl
+	$(BIN)/python -m distribution.sbom .bill/lib/python*/site-packages > dist/rpac.cdx.json
+	rm -rf .bill
+
+# Nothing is pushed: version, changelog and citation agree, the checkout is clean, all is in dist/.
+release: $(VENV)/.installed
+	$(BIN)/python -m distribution.check
+	$(MAKE) sbom
+	@version=$$($(BIN)/python -c "import rpac; print(rpac.__version__)"); \
+	  echo "next: git tag -a v$$version -m 'rpac $$version' && git push origin v$$version"
+
+# The core with the lowest versions that pyproject.toml allows, on the lowest Python, and with the newest of all.
+CORE = _base answers calibrators certificate cli front ledger noise person questions release report sql worlds \
+  test_interface.py test_package.py
+MEANS = pytest pytest-cov pytest-xdist hypothesis scikit-learn scipy polars zarr
+lowest:
+	rm -rf .lowest && python3.11 -m venv .lowest
+	python3.11 -m distribution.lowest > .lowest/constraints.txt
+	.lowest/bin/pip install -q --disable-pip-version-check -c .lowest/constraints.txt -e '.[sql,plot]' $(MEANS)
+	.lowest/bin/python -m pytest -n 2 -q $(addprefix tests/,$(CORE))
+
+newest:
+	rm -rf .newest && $(PYTHON) -m venv .newest
+	.newest/bin/pip install -q --disable-pip-version-check --upgrade -e '.[sql,plot]' $(MEANS)
+	.newest/bin/python -m pytest -n 2 -q $(addprefix tests/,$(CORE))
+
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .neighbours .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .neighbours .lowest .newest dist .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 HOMES = {
     "rpac.attack.auditing": ("Audit", "audit"),

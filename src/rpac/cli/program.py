@@ -9,11 +9,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache, partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rpac import __version__
 from rpac.cli import options
 from rpac.errors import ExactRelease, RpacError
 
@@ -54,7 +54,7 @@ COMMANDS: tuple[tuple[str, type[Any], str], ...] = (
 
 def _version(asked: Any) -> None:
     if asked:
-        print(f"rpac {version('rpac')}")
+        print(f"rpac {__version__}")
         raise typer.Exit
 
 
