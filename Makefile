@@ -85,7 +85,7 @@ release: $(VENV)/.installed
 # The core with the lowest versions that pyproject.toml allows, on the lowest Python, and with the newest of all.
 CORE = _base answers calibrators certificate cli front ledger noise person questions release report sql worlds \
   test_interface.py test_package.py
-MEANS = pytest pytest-cov pytest-xdist hypothesis scikit-learn scipy polars zarr
+MEANS = pytest pytest-cov pytest-xdist hypothesis scikit-learn scipy polars zarr selenium axe-core-python
 lowest:
 	rm -rf .lowest && python3.11 -m venv .lowest
 	python3.11 -m distribution.lowest > .lowest/constraints.txt
