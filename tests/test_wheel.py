@@ -33,7 +33,9 @@ def run(*command, cwd, **changed):
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """Wheel and sdist of this checkout, built once by whichever process is first."""
-    folder = tmp_path_factory.getbasetemp().parent / "rpac-dist"
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = base / "rpac-dist"
     with (folder.parent / "rpac-dist.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():

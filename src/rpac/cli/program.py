@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpac import __version__
 from rpac.cli import options
 from rpac.errors import ExactRelease, RpacError
 
@@ -54,7 +53,9 @@ COMMANDS: tuple[tuple[str, type[Any], str], ...] = (
 
 def _version(asked: Any) -> None:
     if asked:
-        print(f"rpac {__version__}")
+        from importlib.metadata import version  # which takes a third of the time of `--help`
+
+        print(f"rpac {version('rpac')}")
         raise typer.Exit
 
 
