@@ -62,8 +62,8 @@ class Withheld(MechanismError, BudgetExceeded, InputError):
             self,
             "Expected an answer that every possible sample allows within the budget; got a refusal "
             "that depends on the data, so its reason is withheld (books charge "
-            f"{self.NATS:g} nats for it). Try the question on made-up data, catch errors "
-            "inside it, or raise the budget.",
+            f"{self.NATS:g} nats for it). rpac.debug(function, source) tries it on made-up data "
+            "and shows its errors; catch them inside it, or raise the budget.",
         )
 
 

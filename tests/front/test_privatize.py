@@ -119,3 +119,92 @@ def test_methods_that_a_source_cannot_have_are_refused_in_their_own_words(tmp_pa
     found = rpac.privatize(np.mean, people, 0.1, method=given)
     assert found.value in np.linspace(0, 29, 30)
     assert found.certificate.worst_unit_success is not None
+
+
+# --- several budgets for one simulation ---------------------------------------------------------
+
+
+def _counted():
+    seen = []
+
+    def mean(x):
+        seen.append(len(x))
+        return x.mean(axis=0)
+
+    return mean, seen
+
+
+def test_several_budgets_cost_one_simulation_and_are_charged_each(tmp_path):
+    mean, seen = _counted()
+    outputs = rpac.simulate(PEOPLE, mean)
+    ran = len(seen)
+    with rpac.Ledger(tmp_path / "books.db", budget=2.0, anchor=tmp_path / "anchor") as ledger:
+        made = [privatize(outputs, PEOPLE, nats, ledger=ledger) for nats in (0.05, 0.2, 0.2)]
+        assert len(seen) == ran
+        assert ledger.spent == pytest.approx(sum(m.certificate.bound for m in made), abs=1e-5)
+        assert (made[1].value != made[2].value).any()  # a fresh world, and fresh noise
+        assert made[0].certificate.noise["power"] > made[1].certificate.noise["power"]
+        assert made[0].certificate.worst_unit_success is not None
+        assert made[0].receipt.answer["told"]["question"] == mean.__qualname__
+
+
+def test_a_key_knows_outputs_and_their_function_as_one_question(tmp_path):
+    mean, _ = _counted()
+    outputs = rpac.simulate(PEOPLE, mean)
+    with rpac.Ledger(tmp_path / "books.db", budget=2.0, anchor=tmp_path / "anchor") as ledger:
+        first = privatize(outputs, PEOPLE, 0.1, ledger=ledger, key="k")
+        assert (privatize(mean, PEOPLE, 0.1, ledger=ledger, key="k").value == first.value).all()
+        spent = ledger.spent
+        same = rpac.Subsets(np.random.default_rng(0).lognormal(size=(60, 2)), worlds=32)
+        assert (privatize(outputs, same, 0.1, ledger=ledger, key="k").value == first.value).all()
+        assert ledger.spent == spent
+        other = rpac.simulate(PEOPLE, lambda x: x.mean(axis=0) + 1)
+        with pytest.raises(rpac.Withheld):
+            privatize(other, PEOPLE, 0.1, ledger=ledger, key="k")
+
+
+def test_outputs_of_a_given_secret_and_of_labels_are_released_too():
+    worlds = rpac.Worlds([1.0, 2.0, 9.0])
+    outputs = rpac.simulate(worlds, lambda x: x)
+    assert "given by its owner" in privatize(outputs, worlds, 0.2, secret=2.0).certificate.secret
+    words = rpac.simulate(worlds, lambda x: "high" if x > 1.5 else "low")
+    assert privatize(words, worlds, 0.2).value in ("high", "low")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda o: rpac.Outputs(o.values),
+        lambda o: o.under(np.arange(1.0, 33.0) / 528),
+        lambda o: o.among(np.arange(3)),
+        lambda o: o.stating("something else"),
+        lambda o: rpac.simulate(rpac.Subsets(np.arange(60.0), worlds=32), np.mean),
+        lambda o: rpac.simulate(rpac.Worlds([1.0, 2.0]), float),
+    ],
+)
+def test_outputs_of_anything_else_are_refused_and_cost_nothing(changed, tmp_path):
+    outputs = changed(rpac.simulate(PEOPLE, lambda x: x.mean(axis=0)))
+    with rpac.Ledger(tmp_path / "books.db", budget=2.0, anchor=tmp_path / "anchor") as ledger:
+        with pytest.raises(rpac.InputError, match="simulated on this source; got others. Pass"):
+            privatize(outputs, PEOPLE, 0.1, ledger=ledger)
+        assert ledger.spent == 0
+
+
+def test_outputs_of_lists_draws_and_people_are_refused_with_the_next_move():
+    listed = rpac.simulate(rpac.Worlds([1.0, 2.0]), float)
+    with pytest.raises(rpac.InputError, match="simulated on this source; got others"):
+        privatize(listed, rpac.Worlds([2.0, 1.0]), 0.1)  # in another order
+    draws = rpac.Draws(lambda rng: rng.normal(), clip=(-4, 4), draws=40)
+    with pytest.raises(rpac.InputError, match="got draws of a sampler. Pass the mechanism itself"):
+        privatize(rpac.simulate(draws, lambda x: x), draws, 0.1)
+    people = rpac.Presence(np.arange(9.0), middle=0.0)
+    with pytest.raises(rpac.InputError, match="got outputs of a simulation. Pass the function"):
+        privatize(listed, people, 0.1)
+
+
+@pytest.mark.parametrize("given", [{"n_jobs": 2}, {"seed": 1}, {"store": "."}])
+def test_how_to_simulate_is_said_when_it_is_simulated(given):
+    outputs = rpac.simulate(PEOPLE, lambda x: x.mean(axis=0))
+    (name,) = given
+    with pytest.raises(rpac.InputError, match=f"simulated already; got {name}=. Say it to"):
+        privatize(outputs, PEOPLE, 0.1, **given)

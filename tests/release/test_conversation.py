@@ -470,3 +470,13 @@ def test_a_crash_between_books_and_store_keeps_the_session(ledger, folder, monke
 def test_a_state_holds_posterior_and_counts():
     found, charges, answers = unpacked(packed(np.log([0.25, 0.75]), 5, 3))
     assert (np.exp(found).tolist(), charges, answers) == ([0.25, 0.75], 5, 3)
+
+
+def test_a_session_takes_outputs_of_its_own_source_alone():
+    outputs = rpac.simulate(SOURCE, TWO)
+    with Session(SOURCE, 0.5) as session:
+        first, second = session.ask(outputs, 0.1), session.ask(outputs, 0.2)
+        assert first.certificate.bound <= 0.1 < second.certificate.bound <= 0.2
+        other = rpac.simulate(rpac.Worlds(list(range(1, 17))), TWO)
+        with pytest.raises(rpac.InputError, match="simulated on this source; got others"):
+            session.ask(other, 0.1)

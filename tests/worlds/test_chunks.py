@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 
 import rpac
 from rpac.worlds import chunks
-from rpac.worlds.chunks import Job, Outcome, Payload, answer_rows, perform, rows_of
+from rpac.worlds.chunks import Job, Outcome, Payload, answer_rows, overheard, perform, rows_of
 from rpac.worlds.collect import collected
 
 SOURCE = rpac.Subsets(np.random.default_rng(0).normal(size=(20, 3)), worlds=16)
@@ -167,3 +168,28 @@ def test_answers_looked_at_together_are_those_looked_at_one_by_one(name, monkeyp
 def test_a_truth_of_numpy_is_rebuilt_as_it_was():
     outputs = rpac.simulate(SOURCE, lambda x: x.mean() > 0)
     assert [outputs.rebuild(np.array([i])) for i in range(2)] == [False, True]
+
+
+def test_warnings_of_other_threads_are_left_alone():
+    from_other = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_, **__: from_other.append(str(message))
+        with overheard() as kinds:
+            warnings.warn("own", UserWarning, stacklevel=1)
+            other = threading.Thread(target=lambda: warnings.warn("its own", stacklevel=1))
+            other.start()
+            other.join()
+        seen = []
+
+        def elsewhere():
+            with overheard() as none:
+                warnings.warn("as before", stacklevel=1)
+            seen.append(none)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+    assert kinds == {"UserWarning"}
+    assert seen == [set()]
+    assert from_other == ["its own", "as before"]

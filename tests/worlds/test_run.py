@@ -337,3 +337,56 @@ def test_stacks_are_let_go_when_they_are_full(monkeypatch):
     outputs = rpac.simulate(source, means)
     assert max(sizes) == 6
     assert outputs.values[:, 0] == pytest.approx([world.mean() for world in source.worlds(0)])
+
+
+# --- warnings of a mechanism ----------------------------------------------------------------------
+
+
+class Quoting(UserWarning):
+    """A warning of somebody's own."""
+
+
+def warns(x):
+    with warnings.catch_warnings():  # a library does so, and Python then shows all again
+        pass
+    warnings.warn(f"row {x} of the secret", RuntimeWarning, stacklevel=1)
+    warnings.warn(f"entry {x}", Quoting, stacklevel=1)
+    return float(x)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_warnings_of_a_mechanism_are_shown_once_and_say_nothing(n_jobs, capfd):
+    worlds = rpac.Worlds([float(i) for i in range(40)])
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        assert rpac.simulate(worlds, warns, n_jobs=n_jobs).dim == 1
+    assert sorted(one.category.__name__ for one in shown) == ["RuntimeWarning", "UserWarning"]
+    assert {one.filename for one in shown} == {"warns"}
+    assert all("rpac.debug" in str(one.message) for one in shown)
+    assert not any("row" in str(one.message) or "entry" in str(one.message) for one in shown)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_warning_that_is_an_error_is_one_of_the_mechanism():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(rpac.MechanismError, match="got a RuntimeWarning on some"):
+            rpac.simulate(rpac.Worlds([1.0, 2.0]), warns)
+
+
+def test_long_simulations_are_announced(capfd, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rpac._base.progress.LONG", 0.0)
+    rpac.simulate(rpac.Worlds([1.0, 2.0]), float)
+    assert "2 worlds x " in capfd.readouterr().err
+
+
+def test_a_table_that_is_changed_in_place_is_impure_and_the_move_says_so():
+    tables = [pd.DataFrame({"pay": [1.0, i]}) for i in range(4)]
+
+    def demean(frame):
+        frame["pay"] -= 1
+        return frame["pay"].sum()
+
+    with pytest.raises(rpac.MechanismError, match="in place but a copy of it .rpac.debug names"):
+        rpac.simulate(rpac.Worlds(tables), demean)

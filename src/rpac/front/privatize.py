@@ -9,6 +9,7 @@ from typing import Any
 
 from rpac._base.checks import refuse
 from rpac.answers.release import Release
+from rpac.answers.told import question_of
 from rpac.calibrators.base import Calibrator
 from rpac.front.certify import remembered
 from rpac.front.methods import held_method, method_name, proposed
@@ -17,11 +18,12 @@ from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
 from rpac.release.presence import Inquiry, released
 from rpac.release.release import Request, release
+from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source
 
 
 def privatize(
-    mechanism: Callable[..., Any],
+    mechanism: Callable[..., Any] | Outputs,
     source: Source,
     budget: Any,
     *,
@@ -42,7 +44,10 @@ def privatize(
     """Run any function on secret data and return its answer with just enough noise.
 
     Args:
-        mechanism: Any callable of one secret, as for `simulate`; `guarded` for what may fail.
+        mechanism: Any callable of one secret, as for `simulate`; `guarded` for what may fail. Or
+            its outputs, as `simulate(source, mechanism)` returned them: then several budgets, a
+            plan and a comparison cost one simulation. Each release draws a fresh world, and is
+            charged. What a function does before that, `rpac.debug` shows.
         source: The possible secrets. The library draws the secret itself. `Presence`: nothing is
             drawn, all of the data are used, and the secret is whether a given person is in them.
         budget: A number of nats, `Bits`, `SuccessRate`, `ResidualEntropy`; `GaussianDP` too.
@@ -70,6 +75,10 @@ def privatize(
         Withheld: If the function failed on some world, or no certificate within the budget was
             obtained. Books charge `Withheld.NATS` for it.
     """
+    if isinstance(mechanism, Outputs):
+        given = {"n_jobs": n_jobs != 1, "seed": seed, "store": store, "executor": executor,
+                 "checkpoint": checkpoint}  # fmt: skip
+        asked = _once_simulated(mechanism, source, given) if asked is None else asked
     if isinstance(source, Presence):
         _no_world(secret, subject, executor, checkpoint)
         inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
@@ -80,6 +89,20 @@ def privatize(
         ledger, key, secret, n_jobs, seed, allow_exact, subject, store, asked, executor, checkpoint,
     )  # fmt: skip
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))
+
+
+def _once_simulated(
+    outputs: Outputs, source: Source, given: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """Return how a record words the question of outputs; refuse what only a simulation takes."""
+    if isinstance(source, Presence):
+        move = "Pass the function or question itself: under *person* nothing is simulated."
+        raise refuse("a question under the promise person", "outputs of a simulation", move)
+    for name, said in given.items():
+        if said not in (None, False):
+            move = "Say it to rpac.simulate, or pass the function in place of its outputs."
+            raise refuse("outputs alone, which are simulated already", f"{name}=", move)
+    return None if outputs.made_of is None else question_of(outputs.made_of[1])
 
 
 def _no_world(secret: Any, subject: str, executor: Any, checkpoint: Any) -> None:

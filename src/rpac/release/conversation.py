@@ -369,7 +369,7 @@ class Conversation(ABC):
         if isinstance(question, Outputs):
             if not (question.exact and question.weights.tobytes() == self._prior.tobytes()):
                 raise refuse("outputs on the worlds of the session", repr(question), "Simulate.")
-            return question
+            return question if question.made_of is None else question.of(self._source)
         if isinstance(question, list | tuple):
             return stacked([self._outputs(one) for one in question])
         return evaluate(self._source, question, self._worlds, executor=self._executor)

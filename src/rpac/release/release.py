@@ -51,7 +51,7 @@ Propose: TypeAlias = Callable[[Outputs], Law]
 class Request:
     """What is asked, of which secret, for how much; arguments as for `rpac.privatize`."""
 
-    mechanism: Callable[..., Any]
+    mechanism: Any
     source: Source
     budget: Any
     method: str
@@ -89,15 +89,20 @@ class Request:
         return limit.nats(_entropy(self.source) if isinstance(limit, ResidualEntropy) else None)
 
     def outputs(self) -> Outputs:
-        """Return the mechanism's outputs on every world."""
+        """Return the mechanism's outputs on every world: simulated now, or before."""
+        given = isinstance(self.mechanism, Outputs)
+        found = self.mechanism.of(self.source) if given else self._simulated()
+        if self.secret is None:
+            return found
+        return found.stating(f"{found.statement} (given by its owner, who declares the prior)")
+
+    def _simulated(self) -> Outputs:
         seed = self._study_seed() if self.seed is None else self.seed
         found = simulate(
             self.source, self.mechanism, self.n_jobs, seed, store=self.store,
             executor=self.executor, checkpoint=self.checkpoint,
         )  # fmt: skip
-        if self.secret is None:
-            return found
-        return found.stating(f"{found.statement} (given by its owner, who declares the prior)")
+        return found.stating(found.statement)  # a release holds its outputs, not the table
 
     def _study_seed(self) -> int:
         """Return 0 for finite worlds; for draws a new seed each time, or one for each key."""

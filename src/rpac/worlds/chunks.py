@@ -10,7 +10,9 @@ import builtins
 import contextlib
 import inspect
 import pickle
+import threading
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -61,15 +63,42 @@ def _raised_here(error: BaseException) -> bool:
 
 def failed(error: BaseException) -> RpacError:
     """Return the one refusal of a mechanism that raised: the type's name, if it is Python's own."""
-    name = type(error).__name__
-    known = getattr(builtins, name, None) is type(error)  # other names are text of its choice
     return refuse(
         "a mechanism that answers on every world",
-        f"{f'a {name}' if known else 'an exception'} on some",
-        "Its message is withheld, since it may quote the secret: try the mechanism on made-up "
-        "data, or catch the error inside and return a fixed value.",
+        f"{_kind(type(error)) or 'an exception'} on some",
+        "Its message is withheld, since it may quote the secret: rpac.debug(mechanism, source) "
+        "shows it on made-up data. Or catch the error inside and return a fixed value.",
         MechanismError,
     )
+
+
+def _kind(kind: type) -> str:
+    """Return "a" and the name of a type, if it is Python's own: others are text of its choice."""
+    return f"a {kind.__name__}" if getattr(builtins, kind.__name__, None) is kind else ""
+
+
+@contextlib.contextmanager
+def overheard() -> Iterator[set[str]]:
+    """Keep warnings of a mechanism from being shown; yield their kinds: texts may quote a world.
+
+    In the main thread alone, since Python shows warnings for the whole process; those of other
+    threads are shown as before.
+    """
+    kinds: set[str] = set()
+    own, before = threading.get_ident(), warnings.showwarning
+    if threading.main_thread().ident != own:
+        yield kinds
+        return
+
+    def hear(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if threading.get_ident() == own:
+            kinds.add(_kind(category)[2:])
+        else:
+            before(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = hear
+        yield kinds
 
 
 def takes_rng(mechanism: Callable[..., Any]) -> bool:
@@ -258,6 +287,7 @@ class Outcome:
         stopped: Whether it was interrupted.
         unready: Whether the worker could not load what it was sent: the name of what it lacks.
         seconds: How long it took.
+        warned: Kinds of warnings: names of Python's own, "" for all others.
     """
 
     numbers: Numbers
@@ -266,6 +296,7 @@ class Outcome:
     stopped: bool = False
     unready: str = ""
     seconds: float = 0.0
+    warned: frozenset[str] = frozenset()
 
 
 @final
@@ -333,13 +364,14 @@ def perform(job: Job | Payload, numbers: Numbers, own: bytes | None = None) -> O
     except BaseException as error:  # a module that is not there, code of another Python
         return Outcome(numbers, unready=_lacking(error))
     try:
-        with black_box():
+        with overheard() as warned, black_box():
             rows = ready(numbers, worlds)
     except KeyboardInterrupt:
         return Outcome(numbers, stopped=True)
     except MechanismError as error:
         return Outcome(numbers, refusal=str(error))
-    return Outcome(numbers, rows, seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Outcome(numbers, rows, seconds=seconds, warned=frozenset(warned))
 
 
 def _lacking(error: BaseException) -> str:

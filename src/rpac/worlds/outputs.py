@@ -71,6 +71,7 @@ class Outputs(Sealed, Frozen):
         exact: True for finite worlds, False for draws of an open distribution.
         clip: (low, high), each (d,), for draws; else None.
         members: Who is in which world, for half-samples, as packed bits; else None.
+        made_of: (source, mechanism) that `simulate` made them of; None: somebody listed them.
 
     >>> Outputs([[0.0], [1.0]])
     Outputs(worlds=2, dim=1, kind='real', exact=True)
@@ -106,6 +107,7 @@ class Outputs(Sealed, Frozen):
             equal if weights is None else probabilities(weights, "weights", size=m, positive=True)
         )
         self.exact, self.clip, self.form = clip is None, clip, form
+        self.made_of: tuple[Any, Any] | None = None
         self.members = masks if isinstance(masks, Members | None) else Members.wrap(masks)
         if self.members is not None and len(self.members) != m:
             raise refuse(f"masks of {m} worlds", len(self.members), "Give one row a world.")
@@ -243,10 +245,32 @@ class Outputs(Sealed, Frozen):
         assert self.members is not None
         return self._with(members=self.members.among(units))
 
+    def simulated(self, source: Any, mechanism: Any) -> Outputs:
+        """Return the same outputs, which say what they were made of."""
+        return self._with(made_of=(source, mechanism))
+
+    def of(self, source: Any) -> Outputs:
+        """Return these outputs, if they were simulated on this very source, all of it.
+
+        Guarantees:
+            They have the rows of all its worlds in their order, its prior and its members: neither
+            those of other data, nor such as were changed afterwards for study.
+        """
+        made, same = None if self.made_of is None else self.made_of[0], False
+        if self.exact and made is not None:
+            drawn = [(type(one), one.version, one.secret) for one in (made, source)]
+            listed = isinstance(getattr(made, "secrets", None), list)  # in an order of its own
+            same = made is source or (drawn[0] == drawn[1] and not listed)
+        if not same:
+            got = "draws of a sampler" if not self.exact else "others"
+            move = "Pass the mechanism itself, or rpac.simulate(source, mechanism) of this source."
+            raise refuse("outputs that were simulated on this source", got, move)
+        return self
+
     def _with(self, **changes: Any) -> Outputs:
         kept = {k: v for k, v in self.__dict__.items() if k not in _OF_THE_PRIOR}
         other = object.__new__(Outputs)
-        other.__dict__.update(kept | changes)
+        other.__dict__.update(kept | {"made_of": None} | changes)
         return other
 
     def rebuild(self, values: Floats, beside: Floats | None = None) -> Any:

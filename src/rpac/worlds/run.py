@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -12,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rpac._base.checks import count, refuse
-from rpac._base.progress import progress
+from rpac._base.progress import foresee, progress
 from rpac._base.types import Floats
 from rpac.errors import MechanismError
 from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
@@ -99,8 +101,9 @@ def simulate(
     worlds = source.worlds(count(seed, "seed", least=0))
     disk = folder(store)
     with _opened(executor, n_jobs) as where:
-        return evaluate(source, mechanism, worlds, seed=seed, executor=where, checkpoint=checkpoint,
-                        store=disk, again=_AGAIN)  # fmt: skip
+        found = evaluate(source, mechanism, worlds, seed=seed, executor=where,
+                         checkpoint=checkpoint, store=disk, again=_AGAIN)  # fmt: skip
+    return found.simulated(source, mechanism)
 
 
 def _opened(executor: Any, n_jobs: int) -> Any:
@@ -151,12 +154,23 @@ def evaluate(
     kept = None
     if checkpoint is not None:
         kept = Checkpoint(checkpoint, content_of(source, job), len(secrets))
-    form, values = collected(_parts(job, where, kept), len(secrets), store)
+    warned: set[str] = set()
+    form, values = collected(_parts(job, where, kept, warned), len(secrets), store)
     with black_box():  # what it returned may be an object that raises when it is looked at
         outputs = _collected(form, values, source, announced or form)
     if again:
         _check_pure(job, outputs, where, again)
+    _tell(warned, mechanism)
     return outputs
+
+
+def _tell(warned: set[str], mechanism: Callable[..., Any]) -> None:
+    """Show each kind of warning of a mechanism once, whatever worlds it was about."""
+    name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
+    text = "on some worlds; shown once, and its text, which may quote data, by rpac.debug alone"
+    for kind in sorted(warned):
+        category = getattr(builtins, kind, UserWarning)
+        warnings.showwarning(text, category, name, 1)
 
 
 def _linear(mechanism: Callable[..., Any], source: Source) -> Any:
@@ -165,7 +179,9 @@ def _linear(mechanism: Callable[..., Any], source: Source) -> Any:
     return at_once(source) if at_once is not None and isinstance(source, Subsets) else None
 
 
-def _parts(job: Job, where: Executor, store: Checkpoint | None) -> Iterator[tuple[Numbers, Rows]]:
+def _parts(
+    job: Job, where: Executor, store: Checkpoint | None, warned: set[str]
+) -> Iterator[tuple[Numbers, Rows]]:
     """Yield the rows of all worlds, in chunks; those that a checkpoint has are not run again."""
     m, size = len(job.secrets), job.block()
     kept = [] if store is None else store.read()
@@ -173,8 +189,9 @@ def _parts(job: Job, where: Executor, store: Checkpoint | None) -> Iterator[tupl
 
     def run(wanted: list[range]) -> Iterator[tuple[Numbers, Rows]]:
         with closing(where.outcomes(job, wanted, size, ahead=ahead)) as outcomes:
-            for outcome in _watched(outcomes, sum(map(len, wanted))):
+            for outcome in _watched(outcomes, sum(map(len, wanted)), where.engine.workers):
                 found = answer_rows(outcome)
+                warned.update(outcome.warned)
                 if store is not None:
                     store.write(outcome.numbers, found)
                 yield outcome.numbers, found
@@ -193,11 +210,13 @@ def _parts(job: Job, where: Executor, store: Checkpoint | None) -> Iterator[tupl
     yield from run([one.worlds for one in kept if one not in alike])
 
 
-def _watched(outcomes: Iterator[Outcome], worlds: int) -> Iterator[Outcome]:
-    """Yield the outcomes under a progress bar that counts worlds."""
+def _watched(outcomes: Iterator[Outcome], worlds: int, workers: int) -> Iterator[Outcome]:
+    """Yield the outcomes under a progress bar that counts worlds, after a word on long work."""
 
     def steps() -> Iterator[Outcome | None]:
-        for outcome in outcomes:
+        for i, outcome in enumerate(outcomes):
+            if i == 0 and outcome.numbers:
+                foresee(worlds, outcome.seconds / len(outcome.numbers), workers)
             yield outcome
             yield from (None for _ in outcome.numbers[1:])
 
@@ -225,7 +244,8 @@ def _check_pure(job: Job, outputs: Outputs, where: Executor, again: int) -> None
         raise refuse(
             "a mechanism whose answer depends on its secret alone",
             "other answers on a second run",
-            "Drop caches, clocks and counters; take randomness from an `rng` parameter.",
+            "Drop caches, clocks and counters; take randomness from an `rng` parameter; change no "
+            "table in place but a copy of it (rpac.debug names the columns).",
             MechanismError,
         )
 
