@@ -174,7 +174,7 @@ FAULTS = [
      "        if True:\n",
      "tests/worlds/test_run.py::test_an_answer_that_speaks_when_it_is_looked_at_says_nothing"),
     ("an answer that speaks in a worker", "worlds/chunks.py",
-     "        with black_box():\n            rows = ready(", "        if True:\n            rows = ready(",
+     "with overheard() as warned, black_box():", "with overheard() as warned:",
      "tests/worlds/test_chunks.py::test_a_mechanism_cannot_speak_through_this_room"),
     ("a mechanism that speaks through rpac", "worlds/chunks.py",
      "    except BaseException as error:  # a black box may raise anything\n", "    except OSError as error:\n",

@@ -50,9 +50,11 @@ from rpac.front.certify import certify as certify
 from rpac.front.compare import Comparison as Comparison
 from rpac.front.compare import compare as compare
 from rpac.front.compare import curve as curve
+from rpac.front.debug import debug as debug
 from rpac.front.methods import calibrate as calibrate
 from rpac.front.privatize import privatize as privatize
 from rpac.front.session import Session as Session
+from rpac.front.trial import Trial as Trial
 from rpac.learned.composition import joint_play as joint_play
 from rpac.learned.composition import posterior_weights as posterior_weights
 from rpac.learned.settings import Adjustment as Adjustment

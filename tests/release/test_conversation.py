@@ -473,10 +473,10 @@ def test_a_state_holds_posterior_and_counts():
 
 
 def test_a_session_takes_outputs_of_its_own_source_alone():
-    outputs = rpac.simulate(SOURCE, TWO)
+    outputs = rpac.simulate(SOURCE, float)
     with Session(SOURCE, 0.5) as session:
         first, second = session.ask(outputs, 0.1), session.ask(outputs, 0.2)
         assert first.certificate.bound <= 0.1 < second.certificate.bound <= 0.2
-        other = rpac.simulate(rpac.Worlds(list(range(1, 17))), TWO)
+        other = rpac.simulate(rpac.Worlds(list(range(1, 17))), float)
         with pytest.raises(rpac.InputError, match="simulated on this source; got others"):
             session.ask(other, 0.1)

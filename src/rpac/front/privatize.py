@@ -22,6 +22,10 @@ from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source
 
 
+_SIMULATING = ("n_jobs", "seed", "store", "executor", "checkpoint")
+"""Arguments of a simulation, which outputs have behind them."""
+
+
 def privatize(
     mechanism: Callable[..., Any] | Outputs,
     source: Source,
@@ -45,9 +49,7 @@ def privatize(
 
     Args:
         mechanism: Any callable of one secret, as for `simulate`; `guarded` for what may fail. Or
-            its outputs, as `simulate(source, mechanism)` returned them: then several budgets, a
-            plan and a comparison cost one simulation. Each release draws a fresh world, and is
-            charged. What a function does before that, `rpac.debug` shows.
+            its outputs, from `simulate(source, mechanism)`: several budgets, one simulation.
         source: The possible secrets. The library draws the secret itself. `Presence`: nothing is
             drawn, all of the data are used, and the secret is whether a given person is in them.
         budget: A number of nats, `Bits`, `SuccessRate`, `ResidualEntropy`; `GaussianDP` too.
@@ -61,10 +63,8 @@ def privatize(
         n_jobs: Processes for the simulation, or for functions by blocks.
         seed: Study randomness; by default 0, for `Draws` a new one each time, or one of `key`.
         allow_exact: Whether to release without noise where the budget needs none.
-        store: As for `simulate`.
+        store, executor, checkpoint: As for `simulate`.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
-        executor: As for `simulate`.
-        checkpoint: As for `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -72,13 +72,11 @@ def privatize(
 
     Raises:
         BudgetSpent: If what is asked for does not fit into what is left in the books.
-        Withheld: If the function failed on some world, or no certificate within the budget was
-            obtained. Books charge `Withheld.NATS` for it.
+        Withheld: If the function failed on some world, or none within the budget was certified.
     """
     if isinstance(mechanism, Outputs):
-        given = {"n_jobs": n_jobs != 1, "seed": seed, "store": store, "executor": executor,
-                 "checkpoint": checkpoint}  # fmt: skip
-        asked = _once_simulated(mechanism, source, given) if asked is None else asked
+        said = (n_jobs, seed, store, executor, checkpoint)
+        asked = _once_simulated(mechanism, source, said, asked)
     if isinstance(source, Presence):
         _no_world(secret, subject, executor, checkpoint)
         inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
@@ -92,17 +90,18 @@ def privatize(
 
 
 def _once_simulated(
-    outputs: Outputs, source: Source, given: Mapping[str, Any]
+    outputs: Outputs, source: Source, said: tuple[Any, ...], asked: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
     """Return how a record words the question of outputs; refuse what only a simulation takes."""
     if isinstance(source, Presence):
         move = "Pass the function or question itself: under *person* nothing is simulated."
         raise refuse("a question under the promise person", "outputs of a simulation", move)
-    for name, said in given.items():
-        if said not in (None, False):
+    for name, given, usual in zip(_SIMULATING, said, (1, *[None] * 4), strict=True):
+        if given != usual:
             move = "Say it to rpac.simulate, or pass the function in place of its outputs."
             raise refuse("outputs alone, which are simulated already", f"{name}=", move)
-    return None if outputs.made_of is None else question_of(outputs.made_of[1])
+    of = None if outputs.made_of is None else outputs.made_of[1]
+    return asked if asked is not None or of is None else question_of(of)
 
 
 def _no_world(secret: Any, subject: str, executor: Any, checkpoint: Any) -> None:

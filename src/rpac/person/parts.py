@@ -52,7 +52,7 @@ class Table(Sealed):
 
     def __init__(self, source: Presence) -> None:
         assert source.entries is not None
-        self._entries = source.entries
+        self._entries, self.size = source.entries, source.entries.size
         self._types = {name: source.declared(name).type for name in source.entries.columns}
         self._texts: dict[str, list[str | None]] = {}
         self._numbers = {name: self._read(name) for name in self._types}

@@ -123,6 +123,8 @@ def asked(mechanism: Callable[..., Any], source: Presence) -> tuple[Ask, Form]:
         raise refuse("a table for a function of its rows", "a database", move)
     if not callable(mechanism):
         raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
+    for column in getattr(mechanism, "reads", ()):
+        source.entries.check(column)
     _refuse_held(mechanism, source.entries.data)
     form, middle = declared_form(mechanism, source)
     seconds: float | None = SECONDS
@@ -131,12 +133,10 @@ def asked(mechanism: Callable[..., Any], source: Presence) -> tuple[Ask, Form]:
         seconds, memory = mechanism.seconds or SECONDS, mechanism.memory
         mechanism = mechanism.__wrapped__
     name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
-    data, library = source.entries.data, source.entries.library
-    shape = np.shape(data)[1:] if isinstance(data, np.ndarray) else None
     plain = None if form.labels else replace(form, rebuild=np.asarray, settle=None)
-    call = Call(mechanism, plain, library, type(data).__name__, shape)
+    call = Call.of(mechanism, source, plain)
     sent = packed_function(call, name)
-    return Ask(sent, name, middle, library or "", seconds, memory), form
+    return Ask(sent, name, middle, call.library or "", seconds, memory), form
 
 
 def _refuse_held(mechanism: Any, data: Any) -> None:
@@ -170,6 +170,14 @@ class Call:
     library: str | None
     kind: str
     shape: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, mechanism: Callable[..., Any], source: Presence, form: Form | None = None) -> Call:
+        """Return the call of a function on tables of the kind that a source has."""
+        assert source.entries is not None
+        data, library = source.entries.data, source.entries.library
+        shape = np.shape(data)[1:] if isinstance(data, np.ndarray) else None
+        return cls(mechanism, form, library, type(data).__name__, shape)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load what tables need once, where the function is loaded, not once a call."""

@@ -35,6 +35,7 @@ from rpac.worlds.flatten import Form, common_form, flatten
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Draws, Source, Subsets
 from rpac.worlds.stored import folder
+from rpac.worlds.tables import require_columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 _AGAIN = 8
@@ -142,6 +143,7 @@ def evaluate(
         again: Worlds to run twice, so that a mechanism that then differs is refused.
     """
     announced = announced_form(mechanism, source)
+    _check_columns(mechanism, source)
     where = executor or Executor("serial")
     with black_box():  # what it says of itself, too, is code of the mechanism
         linear = _linear(mechanism, source)
@@ -171,6 +173,14 @@ def _tell(warned: set[str], mechanism: Callable[..., Any]) -> None:
     for kind in sorted(warned):
         category = getattr(builtins, kind, UserWarning)
         warnings.showwarning(text, category, name, 1)
+
+
+def _check_columns(mechanism: Callable[..., Any], source: Source) -> None:
+    """Refuse a mechanism that says it reads a column which is not there, before anything runs."""
+    with black_box():
+        names = tuple(map(str, getattr(mechanism, "reads", None) or ()))
+    if isinstance(source, Subsets) and source.frame is not None:
+        require_columns(source.frame, names)
 
 
 def _linear(mechanism: Callable[..., Any], source: Source) -> Any:

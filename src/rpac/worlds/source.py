@@ -237,13 +237,17 @@ class Subsets(Source):
         """Return one half-sample, by its number."""
         return self._halves[world]
 
+    def take(self, rows: Any = None) -> Any:
+        """Return rows of the pool by number, all by default, of the kind that `data` is."""
+        return self._halves.take(np.arange(len(self._owner)) if rows is None else rows)
+
     def without(self, unit: int) -> Subsets:
         """Return half-samples of the pool without one unit, given by its place in `units`."""
         if count(unit, "unit", least=0) >= self.units.size:
             raise refuse(f"a unit below {self.units.size}", unit, "Count from 0.")
         if isinstance(self._data, Pool):
             raise refuse("rows to leave out", "units by number", "Make the tables without it.")
-        return Subsets(self._halves.take(np.flatnonzero(self._owner != unit)), *self._made)
+        return Subsets(self.take(np.flatnonzero(self._owner != unit)), *self._made)
 
 
 def even(worlds: int) -> int:
