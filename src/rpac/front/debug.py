@@ -11,7 +11,7 @@ import subprocess
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -40,6 +40,8 @@ TRIED = 8
 """Half-samples, blocks or worlds that are tried beside all rows."""
 Known: TypeAlias = tuple[Form, Any]
 """The form of an answer, and its numbers or its label."""
+_Where: TypeAlias = tuple[str, Callable[[], Any]]
+"""What to try a function on, in words, and what makes it anew for each call."""
 _MOVE = "Pass on=..., such as one public secret; or whole=True, on your own screen."
 _PATIENCE = 10.0
 """Seconds that the search for columns may take."""
@@ -90,28 +92,32 @@ def debug(
     if isinstance(source, Presence) and source.entries is None:
         move = "Questions in SQL are no functions: rpac.plan shows what they cost."
         raise refuse("a table for a function of its rows", "a database", move)
-    found: Trial | None = None
-    form: Form | None = None
-    for where, make in _tables(inside, source, on, seed, whole=whole):
-        tried, own = _tried(inside, make, Trial(name, where), seed, first=found is None)
-        if not tried.fine:
-            return tried
-        found, form = tried if found is None else found, own if form is None else form
-        try:
-            common_form([one for one in (form, own) if one is not None])
-        except RpacError as error:
-            return replace(found, on=where, problems=(str(error),))
-    assert found is not None
+    found = _on_each(inside, name, _tables(inside, source, on, seed, whole=whole), seed)
     found = replace(found, runs=_runs(source))
-    if not isinstance(source, Presence):
+    if not found.fine or not isinstance(source, Presence):
         return found
     _, columns = next(_of_people(source, on, seed, whole=whole))
     return _apart(mechanism, source, found, columns())
 
 
-def _tables(
-    mechanism: Any, source: Source, on: Any, seed: int, *, whole: bool
-) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _on_each(mechanism: Any, name: str, places: Iterable[_Where], seed: int) -> Trial:
+    """Return what came of the first table, looked at closely; or of the first that is not fine."""
+    found: Trial | None = None
+    first: Form | None = None
+    for where, make in places:
+        tried, form = _tried(mechanism, make, Trial(name, where), seed, first=found is None)
+        if not tried.fine:
+            return tried
+        found, first = found or tried, first or form
+        try:
+            common_form([one for one in (first, form) if one is not None])
+        except RpacError as error:
+            return replace(found, on=where, problems=(str(error),))
+    assert found is not None
+    return found
+
+
+def _tables(mechanism: Any, source: Source, on: Any, seed: int, *, whole: bool) -> Iterator[_Where]:
     """Yield what to try a function on, in words, and what makes it anew for each call."""
     reads = getattr(mechanism, "reads", None)
     if isinstance(source, Presence):

@@ -21,7 +21,6 @@ from rpac.release.release import Request, release
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.source import Source
 
-
 _SIMULATING = ("n_jobs", "seed", "store", "executor", "checkpoint")
 """Arguments of a simulation, which outputs have behind them."""
 
@@ -50,21 +49,21 @@ def privatize(
     Args:
         mechanism: Any callable of one secret, as for `simulate`; `guarded` for what may fail. Or
             its outputs, from `simulate(source, mechanism)`: several budgets, one simulation.
-        source: The possible secrets. The library draws the secret itself. `Presence`: nothing is
-            drawn, all of the data are used, and the secret is whether a given person is in them.
+        source: The possible secrets, of which the library draws one. `Presence`: all data are used.
         budget: A number of nats, `Bits`, `SuccessRate`, `ResidualEntropy`; `GaussianDP` too.
         ledger: The books. The charge is checked and written before anything is revealed.
         key: Idempotency key: a retry with it is charged nothing and returns the same answer.
-        secret: The secret, where it is given, not drawn: one of `Worlds`, or of the kind that a
-            `Draws` sampler returns. Its owner declares the prior; books take one such release.
+        secret: One of `Worlds`, or as a `Draws` sampler returns, given by who declares the prior.
         subject: Whom a given secret is about, for the books.
         method: Name of a calibrator, or a `Calibrator`.
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation, or for functions by blocks.
         seed: Study randomness; by default 0, for `Draws` a new one each time, or one of `key`.
         allow_exact: Whether to release without noise where the budget needs none.
-        store, executor, checkpoint: As for `simulate`.
+        store: As for `simulate`.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
+        executor: As for `simulate`.
+        checkpoint: As for `simulate`.
 
     Guarantees:
         Nothing is drawn before a certificate of the very law that is released meets the budget,
@@ -74,9 +73,8 @@ def privatize(
         BudgetSpent: If what is asked for does not fit into what is left in the books.
         Withheld: If the function failed on some world, or none within the budget was certified.
     """
-    if isinstance(mechanism, Outputs):
-        said = (n_jobs, seed, store, executor, checkpoint)
-        asked = _once_simulated(mechanism, source, said, asked)
+    said = n_jobs, seed, store, executor, checkpoint
+    asked = _once_simulated(mechanism, source, said, asked)
     if isinstance(source, Presence):
         _no_world(secret, subject, executor, checkpoint)
         inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
@@ -90,9 +88,11 @@ def privatize(
 
 
 def _once_simulated(
-    outputs: Outputs, source: Source, said: tuple[Any, ...], asked: Mapping[str, Any] | None
+    outputs: Any, source: Source, said: tuple[Any, ...], asked: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """Return how a record words the question of outputs; refuse what only a simulation takes."""
+    """Return how a record words a question; with outputs refuse what only a simulation takes."""
+    if not isinstance(outputs, Outputs):
+        return asked
     if isinstance(source, Presence):
         move = "Pass the function or question itself: under *person* nothing is simulated."
         raise refuse("a question under the promise person", "outputs of a simulation", move)
