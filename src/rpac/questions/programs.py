@@ -20,6 +20,7 @@ from rpac.person.source import Presence
 from rpac.questions.made_up import made_up
 from rpac.worlds import tables as frames
 from rpac.worlds.chunks import overheard
+from rpac.worlds.files import reader
 from rpac.worlds.flatten import Form, flatten
 from rpac.worlds.source import Source, Subsets
 
@@ -201,7 +202,7 @@ class Fitted:
         """Return a made-up table; its target has the declared classes, or 0 and 1, in turn."""
         import narwhals as nw
 
-        public, backend = made_up(source, self.reads, size=_TRIED), cast(Any, frames.reader())
+        public, backend = made_up(source, self.reads, size=_TRIED), cast(Any, reader())
         if public is None:  # worlds of their own: numbers, which all but few estimators take
             columns = dict.fromkeys(self.reads, np.random.default_rng(0).normal(size=_TRIED))
             public = nw.from_dict(columns, backend=backend).to_native()
