@@ -40,15 +40,15 @@ def test_the_answer_has_the_form_the_mechanism_returns(mechanism, kind):
 def test_intervals_hold_what_they_say():
     outputs = rpac.Outputs(np.arange(40.0))
     law = rpac.tabulate(outputs, rpac.calibrate(outputs, 0.5, "auto-pac"))
-    hits, n = np.zeros(2), 3_000
+    hits, n = np.zeros(2), 1_500
     made = rpac.certify(outputs, law)
     for _ in range(n):
         world = draw_world(outputs.weights)
-        release = shown(outputs, stored(law, law.noisy(outputs.codes(law)[world]), made))
+        release = shown(outputs, stored(outputs, law, law.noisy(outputs.codes(law)[world]), made))
         truths = outputs.values[world, 0], outputs.values.mean()
         pairs = release.noise_interval, release.sampling_interval
         hits += [low <= t <= high for t, (low, high) in zip(truths, pairs, strict=True)]
-    assert (np.abs(hits / n - 0.95) < 0.02).all()
+    assert (np.abs(hits / n - 0.95) < 0.03).all()
 
 
 def test_intervals_of_counts_are_whole_and_account_for_lopsided_noise():
@@ -58,9 +58,8 @@ def test_intervals_of_counts_are_whole_and_account_for_lopsided_noise():
         assert all(isinstance(side, int) for side in pair)
     outputs = rpac.Outputs([0.0, 1.0])
     law = rpac.tabulate(outputs, rpac.LatticeNoise(1.0, [10, 11], [0.5, 0.5]))
-    kept = stored(law, np.array([10]), rpac.certify(outputs, law))
-    low, high = shown(outputs, kept).noise_interval
-    assert low < 0 < high < 5
+    kept = stored(outputs, law, np.array([10]), rpac.certify(outputs, law))
+    assert shown(outputs, kept).noise_interval == pytest.approx((-1, 0))  # the noise is 10 or 11
 
 
 def test_what_is_stored_is_what_is_shown():
@@ -68,7 +67,7 @@ def test_what_is_stored_is_what_is_shown():
     outputs = rpac.Outputs(np.random.default_rng(1).normal(size=(20, 3)))
     law = rpac.tabulate(outputs, rpac.GaussianNoise(np.eye(3)))
     made = rpac.certify(outputs, law, draws=1_000)
-    kept = stored(law, law.noisy(outputs.codes(law)[4]), made)
+    kept = stored(outputs, law, law.noisy(outputs.codes(law)[4]), made)
     first, again = shown(outputs, kept, law=law), shown(outputs, json.loads(publish(kept)))
     assert (first.value == again.value).all()
     assert first.certificate == again.certificate == made
@@ -78,10 +77,23 @@ def test_what_is_stored_is_what_is_shown():
     assert again.sealed is None
 
 
+def test_entries_of_older_books_have_the_ends_they_had():
+    outputs = rpac.Outputs([[0.0], [4.0]])
+    made = vars(rpac.certify(outputs, rpac.LatticeNoise(1.0, [-1, 1], [0.5, 0.5])))
+    kept = {"numbers": [1.0], "noise": [2.0], "bias": [0.5], "certificate": made}
+    release = shown(outputs, kept)
+    assert release.noise_interval == pytest.approx((0.5 - 2 * 20**0.5, 0.5 + 2 * 20**0.5))
+    assert release.sampling_interval == pytest.approx((0.5 - 160**0.5, 0.5 + 160**0.5))
+    words = shown(outputs, kept | {"both": [1.0]})
+    assert words.sampling_interval == pytest.approx((0.5 - 20**0.5, 0.5 + 20**0.5))
+
+
 def test_labels_have_no_interval():
     outputs = rpac.Outputs(["no", "yes"])
     channel = rpac.LabelChannel.randomized_response(2, 0.7)
-    release = shown(outputs, stored(channel, np.array([1]), rpac.certify(outputs, channel)))
+    release = shown(
+        outputs, stored(outputs, channel, np.array([1]), rpac.certify(outputs, channel))
+    )
     assert (release.value, release.noise_interval, release.sampling_interval) == ("yes", None, None)
     assert [label for label, _ in release.lines()] == ["released"]
 

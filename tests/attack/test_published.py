@@ -75,10 +75,10 @@ def test_counts_are_known_up_to_the_rounding_of_their_ends():
     assert row.tells.count("about 2.338") == 2
 
 
-def test_noise_that_is_not_gaussian_has_wider_intervals():
+def test_other_noise_than_gaussian_tells_it_about():
     noise = MADE["noise"] | {"gaussian": False}
     (row,) = told(read(certificate=made(noise=noise)), "intervals")
-    assert f"{3 / 4.472136:.6g}" in row.tells
+    assert row.tells.count("about 1.53064") == 2
 
 
 @pytest.mark.parametrize("sampling", [None, [1.0], [None, None], [2.0, 8.0], ["a", "b"]])

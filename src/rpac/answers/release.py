@@ -14,14 +14,16 @@ from typing import Any, final
 import numpy as np
 
 from rpac._base.types import Floats, Ints, Json
+from rpac.answers import interval
 from rpac.certificate.certificate import Certificate
 from rpac.ledger.entries import Receipt
 from rpac.noise.base import Releasable
 from rpac.pictures.text import aligned
 from rpac.worlds.outputs import Outputs
 
-_NORMAL, _ANY = 1.959964, 4.472136
-"""Half-widths in standard deviations that hold 95 %: of a Gaussian; of any law (Chebyshev)."""
+_ANY = 4.472136
+"""Half-width in standard deviations that holds 95 % of any law (Chebyshev): where no quantiles are
+known, as of old entries of the books and of very large code books."""
 
 _PAGE = 10_000
 """Characters of a value that are printed, at most."""
@@ -97,14 +99,18 @@ def _unpacked(parts: Json) -> Release:
     return Release(**parts)
 
 
-def answered(law: Releasable, released: Ints) -> Json:
-    """Return the released numbers, and their noise's deviations (and mean, if it is not 0)."""
-    return {"numbers": law.decode(released)} | law.error()
+def answered(outputs: Outputs, law: Releasable, released: Ints) -> Json:
+    """Return the released numbers, their noise's deviations, and the quantiles of their errors."""
+    known, error = interval.ends(outputs, law), law.error()
+    if known:
+        error = {"noise": error["noise"]} | known
+    return {"numbers": law.decode(released)} | error
 
 
-def stored(law: Releasable, released: Ints, made: Certificate) -> Json:
+def stored(outputs: Outputs, law: Releasable, released: Ints, made: Certificate) -> Json:
     """Return what the books keep of an answer, in plain JSON, with its certificate."""
-    plain: Json = {name: array.tolist() for name, array in answered(law, released).items()}
+    found = answered(outputs, law, released)
+    plain: Json = {name: array.tolist() for name, array in found.items()}
     return plain | {"certificate": unusual(made)}
 
 
@@ -157,17 +163,26 @@ def _intervals(outputs: Outputs, kept: Json) -> tuple[Any, Any]:
     """Return the interval of the noise, and that of noise and sampling; None for labels."""
     if "noise" not in kept:
         return None, None
-    numbers, noise = np.asarray(kept["numbers"]), np.asarray(kept["noise"])
-    middle = numbers - kept.get("bias", 0.0)
-    wide = _ANY if "bias" in kept else _NORMAL
-    around = kept.get("both", np.sqrt(np.square(noise) + outputs.spread))
-    halves = noise, np.asarray(around)
-    low, high = (_around(outputs, middle, wide * half, numbers) for half in halves)
-    return low, high
-
-
-def _around(outputs: Outputs, middle: Floats, half: Any, numbers: Floats) -> tuple[Any, Any]:
-    low, high = middle - half, middle + half
+    numbers, (near, far) = np.asarray(kept["numbers"]), _errors(outputs, kept)
+    low, high = numbers - near[1], numbers - near[0]
+    if outputs.form is not None and outputs.form.whole:  # so is the answer without its noise
+        rounding = 1e-6 * (1.0 + np.abs(near).max(axis=0))
+        low, high = np.ceil(low - rounding), np.floor(high + rounding)
+    first = outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers)
+    low, high = numbers - far[1], numbers - far[0]
     if outputs.form is not None and outputs.form.whole:
         low, high = np.floor(low), np.ceil(high)
-    return outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers)
+    return first, (outputs.rebuild(low, beside=numbers), outputs.rebuild(high, beside=numbers))
+
+
+def _errors(outputs: Outputs, kept: Json) -> tuple[Floats, Floats]:
+    """Return (2, d) quantiles of the error against the drawn world, and against all worlds."""
+    if "ends" in kept:
+        return np.asarray(kept["ends"]), np.asarray(kept["around"])
+    noise = np.asarray(kept["noise"])
+    if "bias" in kept:
+        far = np.asarray(kept.get("both", np.sqrt(np.square(noise) + outputs.spread)))
+        near, far = (np.asarray(kept["bias"]) + _ANY * np.stack([-h, h]) for h in (noise, far))
+        return near, far
+    half = interval.NORMAL * noise
+    return np.stack([-half, half]), interval.around(outputs, noise)

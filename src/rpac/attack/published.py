@@ -27,8 +27,8 @@ DECLARED = "declared"
 """Names in an answer about presence: public by declaration, never read off rows."""
 GIVEN = "given, not protected"
 """What a release tells beside its promise *person, given the level*."""
-_NORMAL, _ANY = 1.959964, 4.472136
-"""Half-widths of the 95 % intervals in standard deviations: of Gaussian noise, of any other."""
+_NORMAL = 1.959964
+"""Half-width of a Gaussian's 95 % interval in standard deviations; of other laws it is near."""
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-fA-F]{32,}(?![0-9a-zA-Z])")
 _UNITS = re.compile(r"\bof the ([\d,]+) units\b")
 _OWN = ("sha256", "certificate.sha256", "receipt.hash", "receipt.ledger", "receipt.version")
@@ -195,11 +195,11 @@ def _answer(whole: Json, *, person: bool) -> Iterator[Lesson]:
     if names:
         told = f"{_listed(names)}: must come from declared domains or public tables, not from rows"
         yield Lesson("names", "answer", told, DECLARED if person else FACT)
-    sigmas = _NORMAL if whole["certificate"].get("noise", {}).get("gaussian", True) else _ANY
+    even = bool(whole["certificate"].get("noise", {}).get("gaussian", True))
     for i, row in enumerate(rows):
         for name in (name for name in row if name in measured and not label):
             where = f"answer[{i}].{name}"
-            yield from _cell(row[name], where, sigmas, person=person)
+            yield from _cell(row[name], where, even=even, person=person)
 
 
 def _listed(names: list[str], most: int = 12) -> str:
@@ -209,7 +209,7 @@ def _listed(names: list[str], most: int = 12) -> str:
     return ", ".join(found[:most]) + more
 
 
-def _cell(cell: Any, where: str, sigmas: float, *, person: bool) -> Iterator[Lesson]:
+def _cell(cell: Any, where: str, *, even: bool, person: bool) -> Iterator[Lesson]:
     shown = cell if isinstance(cell, dict) else {"value": cell}
     if not _is_noisy(shown):
         why = (
@@ -226,9 +226,10 @@ def _cell(cell: Any, where: str, sigmas: float, *, person: bool) -> Iterator[Les
             yield Lesson("intervals", where, told, DEFECT)
         return
     halves = [_half(shown.get(side)) for side in ("noise", "sampling")]
-    if None in halves or math.isnan(spread := _spread(halves, sigmas)):
+    if None in halves or math.isnan(spread := _spread(halves)):
         return
-    about = "about " if isinstance(shown.get("value"), int) else ""  # ends of counts are rounded
+    # Ends of counts are rounded; those of other laws are their own quantiles.
+    about = "about " if isinstance(shown.get("value"), int) or not even else ""
     told = (
         f"the answer differs between samples by {about}{spread:.6g}; if one person carries this "
         f"number, their value is {about}{spread:.6g}"
@@ -248,14 +249,14 @@ def _half(ends: Any) -> float | None:
     return (float(ends[1]) - float(ends[0])) / 2
 
 
-def _spread(halves: list[Any], sigmas: float) -> float:
+def _spread(halves: list[Any]) -> float:
     """Return the standard deviation over worlds from the half-widths without it and with it.
 
     A sum over a half-sample, scaled to all, is 2v or 0 if one person of value v carries it: its
     standard deviation is |v|. NaN where the wider interval is the narrower.
     """
     noise, both = halves
-    return math.sqrt(both * both - noise * noise) / sigmas if both >= noise else math.nan
+    return math.sqrt(both * both - noise * noise) / _NORMAL if both >= noise else math.nan
 
 
 # --- what stands beside it ----------------------------------------------------------------------

@@ -202,13 +202,13 @@ class Conversation(ABC):
             law, codes, made = self._certified(outputs, nats)
 
         def draw() -> tuple[Json, bytes]:
-            bare = bool(outputs.constant.all())
+            bare, now = bool(outputs.constant.all()), outputs.under(self._floored())
             released = noisy_codes(codes[self._world.open()], law, allow_exact=bare)
             posterior = updated(self._log_posterior, law.log_likelihood(codes, released))
             if self._ledger is None:
-                keep = answered(law, released)
+                keep = answered(now, law, released)
             else:
-                keep = stored(law, released, made)
+                keep = stored(now, law, released, made)
                 keep |= told(shown(outputs, keep, made=made), asked, outputs.dim)
             return keep, packed(posterior, self._charges + 1, self._questions + 1)
 

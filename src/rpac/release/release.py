@@ -196,7 +196,7 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
         bare = request.allow_exact or bool(outputs.constant.all())
 
         def draw() -> tuple[Json, bytes]:
-            kept = stored(law, noisy_codes(codes(), law, allow_exact=bare), made)
+            kept = stored(outputs, law, noisy_codes(codes(), law, allow_exact=bare), made)
             beside = {} if ledger is None else told(shown(outputs, kept), asked, outputs.dim)
             return kept | beside, b""
 
