@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rpac
-from rpac.answers.told import MOST_ROWS, answer_rows
+from rpac.answers.rows import MOST_ROWS, answer_rows
 from rpac.calibrators.base import Calibrator
 from rpac.calibrators.utility import Smooth, SquaredError, Utility, Weighted
 from rpac.errors import InputError, TooLarge

@@ -8,7 +8,7 @@ import pytest
 
 import rpac
 from rpac.advantage import distance_to_success
-from rpac.answers.told import answer_rows
+from rpac.answers.rows import answer_rows
 from rpac.attack.published import CERTIFIED, DECLARED, DEFECT, FACT, GIVEN, outsider
 from rpac.report import record as records
 

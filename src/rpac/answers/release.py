@@ -14,11 +14,14 @@ from typing import Any, final
 import numpy as np
 
 from rpac._base.types import Floats, Ints, Json
-from rpac.answers import interval
+from rpac.answers import interval, precision
+from rpac.answers.face import SHOWN, table
+from rpac.answers.rows import answer_rows
+from rpac.answers.tidy import tidied
 from rpac.certificate.certificate import Certificate
 from rpac.ledger.entries import Receipt
 from rpac.noise.base import Releasable
-from rpac.pictures.text import aligned
+from rpac.pictures.text import aligned, columns, columns_html, lines_html
 from rpac.worlds.outputs import Outputs
 
 _ANY = 4.472136
@@ -64,28 +67,74 @@ class Release:
         return _unpacked, (public,)
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the release as label and text: the answer, its error bars, its receipt."""
-        found = [("released", _short(self.value))]
-        word = self.certificate.noise.get("family") == "codebook"
-        names = ("the answer itself" if word else "without its noise", "mean of all worlds")
-        for name, pair in zip(names, (self.noise_interval, self.sampling_interval), strict=True):
-            if pair is not None:
-                found.append((name, f"{_short(pair[0])} to {_short(pair[1])} (95 %)"))
+        """Return the release as label and text: the answer, its error bars, its receipt.
+
+        Of several numbers it is a table, a line each; of very many the first.
+        """
+        rows = answer_rows(self, "answer", SHOWN)
+        alone = len(rows) == 1 and len(rows[0]) == 1
+        found = [("released", _short(self.value) if alone else self._table(rows))]
+        if alone:
+            found += self._error_bars(*rows[0].values())
         if self.certificate.facts:
             found.append(("not protected", self.certificate.facts_in_words))
         found += [("note", note) for note in self.certificate.outputs.get("notes", ())]
         return found + ([] if self.receipt is None else [("booked", str(self.receipt))])
+
+    @property
+    def _word(self) -> bool:
+        """Whether what was released is a code word: a guess at the answer, not one with noise."""
+        return bool(self.certificate.noise.get("family") == "codebook")
+
+    def _error_bars(self, cell: Any) -> list[tuple[str, str]]:
+        names = ("the answer itself" if self._word else "without its noise", "mean of all worlds")
+        found = []
+        for name, pair in zip(names, (self.noise_interval, self.sampling_interval), strict=True):
+            if pair is not None:
+                found.append((name, f"{_short(pair[0])} to {_short(pair[1])} (95 %)"))
+        said = precision.of(cell)
+        return found + ([("relative error", said)] if said else [])
+
+    def _table(self, rows: list[Json]) -> str:
+        if not rows:
+            return _short(self.value)
+        more = _more(self.value)
+        return columns(*table(rows, words=self._word)) + (f"\n{more}" if more else "")
+
+    def tidy(self, *, least: float | None = 0, whole: bool = True) -> Any:
+        """Return the value in the same form, its numbers rounded and not below `least`.
+
+        Post-processing: it costs nothing, and the release still says what was released. Counts read
+        better so; their average does not, since noise that is below 0 is cut off.
+
+        Args:
+            least: Numbers below it are put there; None: none are.
+            whole: Whether numbers are rounded to whole ones.
+        """
+        return tidied(self.value, self.noise_interval, least=least, whole=whole)
 
     def __str__(self) -> str:
         told = self.lines()
         return aligned(told + [line for line in self.certificate.lines() if line not in told])
 
     def _repr_html_(self) -> str:
-        lines = "<br>".join(
-            f"<b>{html.escape(label)}</b> <code>{html.escape(text)}</code>"
-            for label, text in self.lines()
-        )
-        return f"<p>{lines}</p>{self.certificate._repr_html_()}"
+        rows = answer_rows(self, "answer", SHOWN)
+        told = [line for line in self.lines() if line[0] in ("not protected", "note", "booked")]
+        more = _more(self.value)
+        below = f"<p>{html.escape(more)}</p>" if more else ""
+        rest = lines_html("beside it", told) if told else ""
+        answer = columns_html(*table(rows, words=self._word), caption="released")
+        return f"{answer}{below}{rest}{self.certificate._repr_html_()}"
+
+
+def _more(value: Any) -> str:
+    """Return how many entries are not shown; nothing where all are."""
+    size = np.size(value) if isinstance(value, np.ndarray) else len(value) if _sized(value) else 1
+    return f"... {size - SHOWN:,} more in .value" if size > SHOWN else ""
+
+
+def _sized(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str)
 
 
 def _short(value: Any) -> str:

@@ -14,7 +14,7 @@ from rpac._base.sealed import publish
 from rpac._base.types import Json
 from rpac.advantage import nats_to_success
 from rpac.answers.release import Release
-from rpac.answers.told import plain
+from rpac.answers.rows import plain
 from rpac.attack.auditing import COLUMNS, Audit
 from rpac.attack.auditing import audit as attack
 from rpac.attack.published import outsider

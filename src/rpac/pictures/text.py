@@ -31,7 +31,9 @@ def aligned(lines: Iterable[tuple[str, str]]) -> str:
     """Return labels and texts as lines, the labels to the right of a common edge."""
     found = list(lines)
     width = max(len(label) for label, _ in found)
-    return "\n".join(f"{label:>{width}}  {text}" for label, text in found)
+    below = "\n" + " " * (width + 2)  # under the text's own first line
+    whole = (f"{label:>{width}}  {below.join(text.splitlines())}".rstrip() for label, text in found)
+    return "\n".join(whole)
 
 
 def lines_html(caption: str, lines: Iterable[tuple[str, str]]) -> str:
@@ -59,11 +61,12 @@ def columns(head: Sequence[str], body: Iterable[Iterable[object]]) -> str:
     )
 
 
-def columns_html(head: Sequence[str], body: Iterable[Iterable[object]]) -> str:
+def columns_html(head: Sequence[str], body: Iterable[Iterable[object]], caption: str = "") -> str:
     """Return a table as HTML."""
-    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    top = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in head)
+    over = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     rest = "".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
         for line in cells(body)
     )
-    return f"<table><tr>{top}</tr>{rest}</table>"
+    return f"<table>{over}<thead><tr>{top}</tr></thead><tbody>{rest}</tbody></table>"

@@ -15,7 +15,7 @@ from rpac._base.checks import refuse
 from rpac._base.sealed import publish
 from rpac._base.types import Json
 from rpac.answers.release import Release, unusual
-from rpac.answers.told import answer_rows, plain
+from rpac.answers.rows import answer_rows, plain
 from rpac.attack.auditing import Audit
 from rpac.certificate.certificate import Certificate
 from rpac.errors import CertificateError, LedgerError, RpacError

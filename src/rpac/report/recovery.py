@@ -14,7 +14,7 @@ from typing import Any, final
 
 from rpac._base.checks import refuse
 from rpac._base.types import Json
-from rpac.answers.told import rows_of
+from rpac.answers.rows import rows_of
 from rpac.certificate.certificate import Certificate
 from rpac.ledger.entries import Receipt
 from rpac.ledger.ledger import Ledger

@@ -1,0 +1,74 @@
+"""Rounded, and not below 0: numbers alone, in the form they were released in."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rpac
+from rpac.answers.rows import plain
+from rpac.answers.tidy import tidied
+
+COLUMNS = {"year": [1990, -5], "dept": ["a", None], "n": [-3, 7], "pay": [2.6, -0.4]}
+ENDS = [{**COLUMNS, "n": [n - 9, n], "pay": [float(n), 2.0 * n - 1]} for n in (0, 1)]
+
+
+def tidy(value, ends=None, **how):
+    return tidied(value, ends, **({"least": 0, "whole": True} | how))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "found"),
+    [(-2, -9, 5, 0), (3.4, 1.0, 5.0, 3), ({"a": -1.6, "b": 5}, {"a": -9, "b": 5}, {"a": 9, "b": 5},
+     {"a": 0, "b": 5}), ([2.5, "x"], [1.0, "x"], [3.0, "x"], [2, "x"]), ("yes", "no", "yes", "yes"),
+     (True, False, True, True), (None, 0, 1, None)],
+)  # fmt: skip
+def test_numbers_are_rounded_and_held(value, low, high, found):
+    made = tidy(value, (low, high))
+    assert made == found
+    assert type(made) is type(found)
+
+
+def test_either_may_be_left_out():
+    assert tidy(-2.6, (-9.0, 9.0), least=None) == -3
+    assert tidy(-2.6, (-9.0, 9.0), whole=False) == 0.0
+    assert tidy(2.6, (-9.0, 9.0), whole=False, least=5) == 5.0
+    assert tidy(-7, (-9, 9), least=None) == -7
+
+
+def test_arrays_and_series_keep_their_shape_and_index():
+    ends = np.array([[-9.0, 5.0]]), np.array([[9.0, 5.0]])
+    assert tidy(np.array([[-1.4, 5.0]]), ends).tolist() == [[0.0, 5.0]]
+    series = pd.Series([-1.4, 2.6], index=["a", "b"], name="x")
+    made = tidy(series, (series - 1, series + 1))
+    assert made.to_dict() == {"a": 0.0, "b": 3.0}
+    assert made.name == "x"
+
+
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pa.table, lambda d: duckdb.from_arrow(pa.table(d))]
+)
+def test_names_in_frames_are_left_alone(make):
+    made = tidy(make(COLUMNS), tuple(make(side) for side in ENDS))
+    assert type(made) is type(make(COLUMNS))
+    rows = [list(row.values()) for row in plain(made)]
+    assert rows == [[1990, "a", 0, 3], [-5, None, 7, 0]]
+
+
+def test_without_ends_fractions_are_numbers():
+    assert tidy({"year": 1990, "median": 3.7}) == {"year": 1990, "median": 4}
+
+
+def test_a_release_still_says_what_was_released():
+    people = rpac.Presence([{"g": "a"}] * 3, unit="rows")
+    release = rpac.privatize(
+        rpac.statistics.group_by("g", rpac.statistics.count(), ["a", "b"]), people, 0.01
+    )
+    before = dict(release.value)
+    made = release.tidy()
+    assert release.value == before
+    assert min(made.values()) >= 0
+    assert made == {key: max(0, n) for key, n in before.items()}
+    assert release.tidy(least=None) == before
