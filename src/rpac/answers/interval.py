@@ -10,6 +10,7 @@ All of it follows from outputs and law: facts of the public pool, never of the d
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
 import numpy as np
@@ -164,8 +165,6 @@ def mixture(points: Floats, weights: Floats, deviations: Floats, center: Floats)
 
 
 def _solved(x: Floats, w: Floats, sd: Floats) -> Floats:
-    from scipy.special import ndtr
-
     aims = np.array([[LOW], [HIGH]])
     low = np.broadcast_to((x - 2 * sd).min(axis=0), (2, x.shape[1]))
     high = np.broadcast_to((x + 2 * sd).max(axis=0), low.shape)
@@ -174,8 +173,9 @@ def _solved(x: Floats, w: Floats, sd: Floats) -> Floats:
     t = np.clip(mean + np.array([[-NORMAL], [NORMAL]]) * wide, low, high)
     for turn in range(1, 150):
         z = (t[:, None] - x) / sd
-        off = (w * ndtr(z)).sum(axis=1) - aims
-        slope = (w / sd * np.exp(-0.5 * np.square(z))).sum(axis=1) / np.sqrt(2 * np.pi)
+        height = np.exp(-0.5 * np.square(z)) / math.sqrt(2 * math.pi)
+        off = (w * _below(z, height)).sum(axis=1) - aims
+        slope = (w / sd * height).sum(axis=1)
         low, high = np.where(off < 0, t, low), np.where(off < 0, high, t)
         step = t - off / np.maximum(slope, 1e-290)
         inside = (low < step) & (step < high) & (turn % 3 > 0)
@@ -186,6 +186,18 @@ def _solved(x: Floats, w: Floats, sd: Floats) -> Floats:
         t = np.where(done, t, after)
     outwards = np.stack([low[0], high[1]])
     return np.where(np.abs(off) <= _CLOSE, t, outwards)
+
+
+def _below(z: Floats, height: Floats) -> Floats:
+    """Return the standard normal's distribution function, given its density, to within 7.5e-8.
+
+    Abramowitz and Stegun, 26.2.17: ten times as fast as an exact one, for all worlds at once.
+    """
+    t = 1.0 / (1.0 + 0.2316419 * np.abs(z))
+    tail = 1.330274429 * t - 1.821255978
+    for factor in (1.781477937, -0.356563782, 0.319381530):
+        tail = tail * t + factor
+    return np.asarray(np.where(z > 0, 1.0 - height * t * tail, height * t * tail))
 
 
 def _gathered(x: Floats, w: Floats, sd: Floats) -> tuple[Floats, Floats, Floats]:

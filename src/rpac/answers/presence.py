@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,8 @@ def study_noises(shape: tuple[int, ...]) -> Floats:
 
     Their deviation is 1, so that of a released sum alone is the law's own, not that of some draws.
     """
-    from scipy.special import ndtri
-
-    scores = ndtri((np.arange(_NOISES) + 0.5) / _NOISES)
-    scores, size = scores / scores.std(), int(np.prod(shape))
+    ranks = ((np.arange(_NOISES) + 0.5) / _NOISES).tolist()
+    scores, size = np.array([NormalDist().inv_cdf(p) for p in ranks]), int(np.prod(shape))
+    scores /= scores.std()
     mixed = np.random.default_rng(0).permuted(np.tile(scores, (size, 1)), axis=1)
     return np.asarray(mixed.T.reshape(_NOISES, *shape))
