@@ -3,6 +3,7 @@
 import math
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 from rpac.pictures import svg
@@ -181,11 +182,32 @@ def test_a_row_without_a_key_is_named_by_its_column():
 
 def test_many_rows_are_cut_and_that_is_said():
     rows = [{"k": i, "x": cell(i, [i - 1, i + 1])} for i in range(30)]
-    root = read(svg.intervals(rows, "x"))
+    assert len(marks(read(svg.intervals(rows, "x")), "circle")) == 30
+    root = read(svg.intervals(rows, "x", most=12))
     assert len(marks(root, "circle")) == 12
     assert "x, the first 12 of 30 rows" in texts(root)
     assert len(marks(read(svg.intervals(rows, "x", most=3)), "circle")) == 3
     assert "x" in texts(read(svg.intervals(rows[:12], "x")))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 10), (-3.3, 4.1), (1e6, 1.0001e6), (5, 5), (0, 0), (-7e-9, 1e-8), (1, 64)]
+)
+def test_axes_end_at_round_numbers_beyond_what_is_drawn(low, high):
+    ticks = svg._ticks(low, high)
+    assert 2 <= len(ticks) <= 8
+    assert ticks[0] <= low
+    assert ticks[-1] >= high
+    steps = np.diff(ticks)
+    assert steps == pytest.approx(steps[0], rel=1e-3)
+
+
+def test_labels_fit_where_they_stand():
+    assert [svg._tick(v) for v in (0.0, 12_000.0, 2.5, 1e9)] == ["0", "12,000", "2.5", "1e+09"]
+    long = "x" * 200
+    root = read(svg.intervals([{"k": long, long: cell(1.0, [0.5, 2.0])}], long))
+    assert max(map(len, texts(root))) == 60
+    assert inside(root)
 
 
 def test_what_is_no_number_is_not_drawn():
@@ -210,9 +232,9 @@ def test_counts_are_bars_that_begin_at_zero():
     rows = [{"k": "a", "n": cell(90, [80, 100])}, {"k": "b", "n": cell(-4, [-10, 2])}]
     root = read(svg.intervals(rows, "n", from_zero=True))
     first, second = marks(root, "rect", "band")
-    zero = 30 + 580 * 10 / 110
+    zero = 30 + 580 * 20 / 120  # the axis is from -20 to 100
     assert float(first.get("x")) == pytest.approx(zero, abs=0.06)
-    assert float(first.get("width")) == pytest.approx(580 * 90 / 110, abs=0.06)
+    assert float(first.get("width")) == pytest.approx(580 * 90 / 120, abs=0.06)
     assert float(second.get("x")) + float(second.get("width")) == pytest.approx(zero, abs=0.11)
     above = read(svg.intervals([{"n": cell(90, [80, 100])}], "n", from_zero=True))
     (bar,) = marks(above, "rect", "band")

@@ -8,7 +8,7 @@ import pytest
 
 from rpac.certificate.certificate import FACT
 from rpac.report import wording
-from rpac.report.page import Sealed, figures, first_number, number, render
+from rpac.report.page import Imprint, Sealed, figures, first_number, number, render
 from tests import browser
 
 
@@ -186,3 +186,32 @@ def test_large_numbers_are_written_out():
 
 
 BARS = {"a": 900, "b": -3}
+
+
+def test_a_report_says_who_wrote_it_when_and_by_what(made):
+    imprint = Imprint("A <b> Office", "2026-05-01", "1.2.3", ("number of rows: 4 here.",))
+    page = render(made.body, made.certificate, None, imprint)
+    assert "A &lt;b&gt; Office, 2026-05-01, rpac 1.2.3" in page
+    assert "number of rows: 4 here." in page
+    assert Imprint().line == ""
+    bare = render(made.body, made.certificate)
+    assert "rpac 1.2.3" not in bare
+    assert "Matched epsilon" in render(made.body, replace(made.certificate, bound=0.1))
+    assert "The books" not in bare
+
+
+def test_every_group_is_drawn(made):
+    rows = [
+        {"k": f"group {i}", "x": {"value": float(i), "noise": [i - 1.0, i + 1.0]}}
+        for i in range(60)
+    ]
+    drawn = figures({"answer": rows}, None)["intervals"]
+    assert drawn.count('class="dot"') == 60
+    assert "group 59" in drawn
+
+
+def test_a_number_has_its_relative_error_beside_it(made):
+    row = {"k": "a", "x": {"value": 10.0, "noise": [3.0, 17.0]}}
+    page = render(made.body | {"answer": [row]}, made.certificate)
+    assert '<span class="soft fact">+-70 %: too noisy to publish</span>' in page
+    assert "beyond 65 % do not publish it" in page

@@ -106,3 +106,22 @@ def test_what_a_release_means_for_a_person():
 def test_every_budget_of_the_ladder_is_drawn_too():
     assert set(wording.LADDER) < set(CURVE)
     assert list(CURVE) == sorted(CURVE)
+
+
+def test_the_matched_epsilon_is_said_where_there_is_one(made):
+    person = rpac.privatize(rpac.statistics.count(), rpac.Presence([1.0, 2.0]), 0.0079)
+    assert "epsilon 0.933 at delta 0.00001" in wording.matched(person.certificate)
+    given = replace(person.certificate, promise="person, given the level")
+    assert wording.matched(given).startswith("This is no differential privacy")
+    sample = replace(made.certificate, worst_unit_success=0.75)
+    assert "Matched epsilon: 1.1. " in wording.matched(sample)
+    assert "one person's membership; this promise implies none" in wording.matched(sample)
+    from_nats = wording.matched(replace(made.certificate, worst_unit_success=None, bound=0.1))
+    assert "any yes-or-no fact of the sample" in from_nats
+    assert wording.matched(replace(made.certificate, worst_unit_success=1.0)) == ""
+
+
+def test_known_bounds_are_compared_number_by_number():
+    said = wording.known_bound("number of rows", 3.98, 14.1, 3.979)
+    assert said.startswith("number of rows: standard deviation 3.98 here; differential privacy")
+    assert "14.1 (Laplace) or 3.979 (Gaussian) at equal success" in said

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ from rpac.cli.options import (
     Rendering,
 )
 from rpac.cli.question import Ask, known_method, prepare, protects
-from rpac.cli.sealed import planned, sealed_part
+from rpac.cli.sealed import known_bounds, planned, sealed_part
 from rpac.errors import InputError, RpacError, Withheld
 from rpac.front.compare import COLUMNS as COMPARED
 from rpac.front.compare import compare as side_by_side
@@ -44,7 +46,8 @@ from rpac.pictures.text import aligned, at_most, columns
 from rpac.release.refusal import refusal_in, withheld
 from rpac.report import record as records
 from rpac.report import wording
-from rpac.report.page import render
+from rpac.report.page import Imprint, render
+from rpac.report.printed import answer_text
 from rpac.report.recovery import recover as recovered
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import simulate
@@ -138,8 +141,8 @@ def release(given: Releasing) -> Result:
     if left is not None:
         lines.append(("left", f"{left:.6g} nats"))
     notes = made.certificate.outputs.get("notes", [])
-    text = [_answer_text(told["answer"]), *(f"note: {note}" for note in notes), "",
-            told["meaning"], "", aligned(lines)]  # fmt: skip
+    shown = answer_text(told["answer"], whole=given.whole)
+    text = [shown, *(f"note: {note}" for note in notes), "", told["meaning"], "", aligned(lines)]
     if made.receipt is None:
         text.append("no ledger: spending was not recorded")
 
@@ -176,15 +179,21 @@ def _recorded(told: Json, given: Releasing, ask: Ask) -> tuple[Json, BaseExcepti
 
 def _reported(given: Releasing, ask: Ask, made: Release, body: Json, left: float | None) -> str:
     """Write the reports that were asked for, and attack the release; the record is safe by now."""
+    wanted = given.report or given.sealed_report
+    about = _imprint(given.author, known_bounds(ask) if wanted else ())
     if given.report:
-        _write(given.report, render(body, Certificate.from_json(body["certificate"])))
+        _write(given.report, render(body, Certificate.from_json(body["certificate"]), None, about))
     found = _attacked(given, ask, made)
     if given.sealed_report:
         sealed = sealed_part(ask, made, found, left)
-        _write_sealed(given.sealed_report, render(body, sealed.certificate, sealed))
+        _write_sealed(given.sealed_report, render(body, sealed.certificate, sealed, about))
     if found is None or not given.audit:
         return ""
     return "The attacks are in the sealed report." if ask.person else found.verdict
+
+
+def _imprint(author: str | None, known: tuple[str, ...] = ()) -> Imprint:
+    return Imprint(author or "", datetime.date.today().isoformat(), version("rpac"), known)
 
 
 def _attacked(given: Releasing, ask: Ask, made: Release) -> Audit | None:
@@ -238,38 +247,6 @@ def _now_left(ask: Ask) -> float | None:
         return ask.left
     except RpacError:
         return None
-
-
-def _answer_text(rows: list[Json]) -> str:
-    """Return the answer as a table: beside each number its two intervals, named below."""
-    head = [name or "key" for name in rows[0]]
-    table = columns(head, [[_cell(cell) for cell in row.values()] for row in rows])
-    cells = [cell for row in rows for cell in row.values() if isinstance(cell, dict)]
-    if any("fact" in cell for cell in cells):
-        table += f"\n\n* {FACTS}"
-    if not any(cell.get("noise") for cell in cells):
-        return table
-    if not any("sampling" in cell for cell in cells):
-        return f"{table}\n\n{wording.NOISE_ONLY}"
-    return (
-        f"{table}\n\n"
-        "[ ] holds the answer on the drawn sample, without its noise (95 %)\n"
-        "( ) holds the mean answer over all samples: noise and sampling together (95 %)"
-    )
-
-
-def _cell(cell: Any) -> str:
-    if not isinstance(cell, dict):
-        return str(cell)
-    if "fact" in cell:
-        return f"{_number(cell['value'])}  *"
-    noise, sampling = (", ".join(map(_number, cell.get(n) or ())) for n in ("noise", "sampling"))
-    found = f"{_number(cell['value'])}" + (f"  [{noise}]" if noise else "")
-    return found + (f"  ({sampling})" if sampling else "")
-
-
-def _number(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def audit(given: Attacking) -> Result:
@@ -394,5 +371,5 @@ def report(given: Rendering) -> Result:
     """Render a record."""
     body, made = records.load(given.record)
     _writable(given.out, "Name another with --out.")
-    _write(given.out, render(body, made))
+    _write(given.out, render(body, made, None, _imprint(given.author)))
     return Result(f"wrote {given.out}", {"report": str(given.out)})

@@ -135,6 +135,11 @@ class Releasing(Question):
         Path | None,
         typer.Option(help="Write the owner's report, mode 0600: exposure, plan, attacks."),
     ] = None
+    author: Annotated[str | None, typer.Option(help="Who publishes: named in reports.")] = None
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Print counts not below 0; the record keeps what they were."),
+    ] = False
     audit: Annotated[
         bool,
         typer.Option(
@@ -220,6 +225,7 @@ class Rendering:
 
     record: Annotated[Path, typer.Argument(help="A record that `release --out` wrote.")]
     out: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html")
+    author: Annotated[str | None, typer.Option(help="Who publishes: named in it.")] = None
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 

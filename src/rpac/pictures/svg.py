@@ -10,6 +10,8 @@ from typing import Any
 from rpac._base.types import Json
 from rpac.pictures.text import at_most
 
+MOST = 500
+"""Rows of an answer that are drawn; what is left out is said."""
 WIDTH = 640
 """Of every figure, in its own units; the page scales it."""
 
@@ -135,7 +137,9 @@ def _decades(low: float, high: float) -> list[float]:
     return [s for s in steps if low <= math.log10(s) <= high]
 
 
-def intervals(rows: Sequence[Json], column: str, most: int = 12, *, from_zero: bool = False) -> str:
+def intervals(
+    rows: Sequence[Json], column: str, most: int = MOST, *, from_zero: bool = False
+) -> str:
     """Return the numbers of one column with their intervals, one line a row.
 
     Args:
@@ -152,16 +156,18 @@ def intervals(rows: Sequence[Json], column: str, most: int = 12, *, from_zero: b
     ends = [end for row in shown for end in (*_pair(row, column, "noise"),
             *_pair(row, column, "sampling"), row[column]["value"])]  # fmt: skip
     ends += [0.0] if from_zero else []
-    least, span = min(ends), (max(ends) - min(ends)) or 1.0
+    ticks = _ticks(min(ends), max(ends))
+    least, span = ticks[0], ticks[-1] - ticks[0]
 
     def at(value: float) -> float:
         return 30 + (WIDTH - 60) * (value - least) / span
 
-    parts = []
+    bottom = 44 + 46 * len(shown)
+    parts = [_line([at(tick)] * 2, [20, bottom - 16], "grid") for tick in ticks]
     for i, row in enumerate(shown):
         y = 44 + 46 * i
         keys = [str(v) for v in row.values() if not isinstance(v, dict)]
-        parts.append(_text(30, y - 16, ", ".join(keys) or column))
+        parts.append(_text(30, y - 16, _fitting(", ".join(keys) or column)))
         if from_zero:
             left, right = sorted((at(0.0), at(row[column]["value"])))
             parts.append(
@@ -173,14 +179,30 @@ def intervals(rows: Sequence[Json], column: str, most: int = 12, *, from_zero: b
                 pair = _pair(row, column, name)
                 parts.append(_line([at(pair[0]), at(pair[1])], [y, y], kind))
         parts.append(_circle(at(row[column]["value"]), y, 5, "dot"))
-    bottom = 44 + 46 * len(shown)
     parts.append(_line([30, WIDTH - 30], [bottom - 16, bottom - 16], "axis"))
-    parts.append(_text(30, bottom + 4, f"{least:.5g}"))
-    parts.append(_text(WIDTH - 30, bottom + 4, f"{least + span:.5g}", "end"))
-    parts.append(_text(WIDTH / 2, bottom + 4, axis, "middle"))
+    parts += [_text(at(tick), bottom + 4, _tick(tick), "middle") for tick in ticks]
+    parts.append(_text(WIDTH / 2, bottom + 30, _fitting(axis), "middle"))
     both = any("sampling" in row[column] for row in shown)
     said = f"Released values of {column} with {'two intervals' if both else 'an interval'} each"
-    return _svg("intervals", said, bottom + 16, parts)
+    return _svg("intervals", said, bottom + 42, parts)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return two to eight round numbers, from one below to one above."""
+    span = (high - low) or abs(high) or 1.0
+    ten = 10.0 ** math.floor(math.log10(span / 3))
+    step = next(ten * lead for lead in (1, 2, 5, 10) if span / (ten * lead) <= 6)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [float(f"{i * step:.9g}") for i in range(first, max(last, first + 1) + 1)]
+
+
+def _tick(value: float) -> str:
+    """Return a round number as it fits below an axis."""
+    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e7 and value == int(value) else f"{value:.4g}"
+
+
+def _fitting(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 
 def _drawable(cell: Any) -> bool:

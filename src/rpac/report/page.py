@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rpac._base.types import Json
 from rpac.advantage import distance_to_success
+from rpac.answers import precision
 from rpac.certificate.certificate import Certificate
 from rpac.pictures import svg
 from rpac.pictures.text import at_most
@@ -43,7 +44,36 @@ class Sealed:
     exposure: Json | None = None
 
 
-def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -> str:
+@final
+@dataclass(frozen=True)
+class Imprint:
+    """What a report says of itself.
+
+    Attributes:
+        author: Who publishes; empty if nobody is named.
+        date: When the report was written.
+        version: Of rpac.
+        known: What differential privacy with known bounds would add, a sentence each; public.
+    """
+
+    author: str = ""
+    date: str = ""
+    version: str = ""
+    known: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """Who wrote it, when and by what; empty where nothing is said."""
+        by = f"rpac {self.version}" if self.version else ""
+        return ", ".join(part for part in (self.author, self.date, by) if part)
+
+
+def render(
+    body: Json,
+    certificate: Certificate,
+    sealed: Sealed | None = None,
+    imprint: Imprint = Imprint(),  # noqa: B008
+) -> str:
     """Return the report as HTML.
 
     Args:
@@ -51,6 +81,7 @@ def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -
         certificate: Its certificate, as the record has it.
         sealed: For the owner's version. None: the public version, which says what was requested,
             and of nobody in particular.
+        imprint: Author, date and version.
     """
     pages = Environment(
         loader=PackageLoader("rpac", "report"),
@@ -59,7 +90,7 @@ def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"number": number, "at_most": at_most}
+    pages.filters |= {"number": number, "at_most": at_most, "relative": precision.of}
     shown = certificate if sealed is None else sealed.certificate
     worst = [] if sealed is None else sorted(sealed.worst, key=lambda row: -row["success"])
     return pages.get_template("report.html.j2").render(
@@ -76,6 +107,10 @@ def render(body: Json, certificate: Certificate, sealed: Sealed | None = None) -
         exposure=None if sealed is None else sealed.exposure,
         character=_character(shown),
         guide=wording.GUIDE,
+        imprint=imprint,
+        matched=wording.matched(shown),
+        caution=f"{100 * precision.CAUTION:g} %",
+        noisy=f"{100 * precision.TOO_NOISY:g} %",
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from rpac.advantage import distance_to_success, nats_to_success
+from rpac.advantage import distance_to_success, nats_to_success, success_to_epsilon
+from rpac.answers.precision import CAUTION, TOO_NOISY
 from rpac.certificate.certificate import Certificate
 from rpac.errors import BudgetExceeded, BudgetSpent, Withheld
 from rpac.person.source import INSTEAD, SECRET
 from rpac.pictures.text import at_most
 
+DELTA = 1e-5
+"""The delta at which an epsilon is stated."""
 DEFAULT_NATS = 0.1
 """The budget about a sample where nothing is said."""
 DEFAULT_SUCCESS = 0.55
@@ -21,6 +24,11 @@ NOISE_ONLY = (
     "level or\nthe caps is cut off, and nothing may say how much that was)"
 )
 """What is said below an answer about presence."""
+RELATIVE = (
+    f"+- half of [ ], in shares of the number: beyond {100 * CAUTION:g} % use it with caution, "
+    f"beyond {100 * TOO_NOISY:g} % do not publish it"
+)
+"""What is said below numbers with error bars."""
 GUIDE = (
     (0.01, "very careful: many releases, or people who would be harmed"),
     (0.1, "careful: a good start for a published table"),
@@ -94,6 +102,43 @@ def care(success: float) -> str:
     """Return how a success rate on a person is meant, from the guide."""
     named = [text for limit, text in PERSON_GUIDE if success <= limit + 1e-6]
     return named[0] if named else "very loose: says a lot about each person"
+
+
+def matched(certificate: Certificate) -> str:
+    """Return the epsilon of differential privacy at the same success, in words; or that none is."""
+    if certificate.promise == "person":
+        epsilon = at_most(certificate.epsilon(DELTA), 3)
+        return (
+            f"This is differential privacy with epsilon {epsilon} at delta 0.00001, for adding or "
+            "removing all rows of one person."
+        )
+    if certificate.promise != "sample":
+        return "This is no differential privacy, since the noise level comes from the data."
+    success = certificate.worst_unit_success
+    named = "one person's membership" if success is not None else "any yes-or-no fact of the sample"
+    success = float(nats_to_success(certificate.bound)) if success is None else success
+    if not 0.5 < success < 1:
+        return ""
+    epsilon = at_most(success_to_epsilon(success), 3)
+    return (
+        f"Matched epsilon: {epsilon}. Differential privacy of that epsilon (delta 0) would allow "
+        f"the same success on {named}; this promise implies none."
+    )
+
+
+def known_bound(number: str, noise: float, laplace: float, gaussian: float) -> str:
+    """Return what differential privacy would add to a number at the same success, in words.
+
+    Args:
+        number: What it is.
+        noise: Standard deviation of its noise here.
+        laplace: The same of Laplace noise, with bounds that were declared.
+        gaussian: The same of Gaussian noise.
+    """
+    return (
+        f"{number}: standard deviation {noise:.4g} here; differential privacy with the declared "
+        f"bounds would add {laplace:.4g} (Laplace) or {gaussian:.4g} (Gaussian) at equal success."
+    )
 
 
 def advice(error: Exception) -> str:
