@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rpac._base.types import Json
+from rpac.advantage import distance_to_success
 from rpac.answers import precision
+from rpac.certificate.certificate import Certificate
 
 SHOWN = 40
 """Lines that are shown of an answer; all of it is in its value."""
@@ -35,6 +38,45 @@ def table(rows: list[Json], *, words: bool = False) -> tuple[list[str], list[lis
         line += [_bare(precision.of(cell))] if "+-" in head else []
         body.append(line + [_range(cell.get(kind)) for kind in kinds])
     return head, body
+
+
+def numbers(rows: list[Json]) -> list[Json]:
+    """Return the numbers of an answer that can be drawn, each with its name and its ends."""
+    found = []
+    for where, name, cell in (line for row in rows for line in _lines(row)):
+        keys = [str(key) for key in where.values() if key is not None]
+        if isinstance(cell["value"], int | float) and not isinstance(cell["value"], bool):
+            ends = {kind: _known(cell.get(kind)) for kind in _INTERVALS}
+            found.append({"name": ", ".join([*keys, name]), "value": cell["value"]} | ends)
+    return found
+
+
+def drawn(rows: list[Json]) -> list[str]:
+    """Return the columns that hold numbers with their ends."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    cells = {name: [row[name] for row in rows if isinstance(row.get(name), dict)] for name in names}
+    return [name for name in names if any(_known(cell.get("noise")) for cell in cells[name])]
+
+
+def guesses(made: Certificate) -> Json:
+    """Return how often somebody guesses right before and after, and what, by the sharpest figure.
+
+    Args:
+        made: A certificate, as it may be published.
+    """
+    if made.promise != "sample":
+        success = distance_to_success(made.distance or 0.0)
+        return {"before": 0.5, "after": success, "what": "whether a given person is in the data"}
+    if made.worst_unit_success is not None:
+        found, what = made.worst_unit_success, "whether a given person is in the sample"
+        return {"before": 0.5, "after": found, "what": what}
+    found, what = made.success_rate(0.5), "any yes-or-no fact of the sample"
+    return {"before": 0.5, "after": found, "what": what}
+
+
+def _known(ends: Any) -> tuple[float, float] | None:
+    plain = ends and all(isinstance(end, int | float) and math.isfinite(end) for end in ends)
+    return (ends[0], ends[1]) if plain else None
 
 
 def _lines(row: Json) -> list[tuple[Json, str, Json]]:

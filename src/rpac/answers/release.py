@@ -15,12 +15,15 @@ import numpy as np
 
 from rpac._base.types import Floats, Ints, Json
 from rpac.answers import interval, precision
-from rpac.answers.face import SHOWN, table
+from rpac.answers.face import SHOWN, drawn, guesses, numbers, table
 from rpac.answers.rows import answer_rows
 from rpac.answers.tidy import tidied
 from rpac.certificate.certificate import Certificate
 from rpac.ledger.entries import Receipt
 from rpac.noise.base import Releasable
+from rpac.pictures import svg
+from rpac.pictures.plots import release_figure
+from rpac.pictures.svg import inline
 from rpac.pictures.text import aligned, columns, columns_html, lines_html
 from rpac.worlds.outputs import Outputs
 
@@ -113,6 +116,20 @@ class Release:
         """
         return tidied(self.value, self.noise_interval, least=least, whole=whole)
 
+    def plot(self, audit: Any = None) -> Any:
+        """Return the release's picture (needs matplotlib): error bars, and what it gives away.
+
+        Of the certificate it has what may be published: what was requested, not what was achieved.
+
+        Args:
+            audit: From `rpac.audit`: what attacks reached then stands below what is certified.
+        """
+        made, rows = self.certificate.published(), answer_rows(self, "answer", SHOWN)
+        nats = None
+        if audit is not None:
+            nats = {"attack": float(audit.lower), "lower": made.lower, "bound": made.bound}
+        return release_figure(numbers(rows), guesses(made), nats)
+
     def __str__(self) -> str:
         told = self.lines()
         return aligned(told + [line for line in self.certificate.lines() if line not in told])
@@ -124,6 +141,7 @@ class Release:
         below = f"<p>{html.escape(more)}</p>" if more else ""
         rest = lines_html("beside it", told) if told else ""
         answer = columns_html(*table(rows, words=self._word), caption="released")
+        answer += "".join(inline(svg.intervals(rows, name, SHOWN)) for name in drawn(rows))
         return f"{answer}{below}{rest}{self.certificate._repr_html_()}"
 
 

@@ -37,9 +37,10 @@ from rpac.ledger.judgements import Judgements
 from rpac.ledger.postgres import PostgresStore
 from rpac.ledger.sessions import Sessions
 from rpac.ledger.sqlite import SqliteStore
-from rpac.pictures.accounts import account_lines
+from rpac.pictures.accounts import account_lines, accounts_html, gauges
 from rpac.pictures.history import History
-from rpac.pictures.text import aligned, lines_html
+from rpac.pictures.plots import gauge
+from rpac.pictures.text import aligned
 
 SCHEMA = "rpac-ledger/5"
 _LAST = 20_000
@@ -325,7 +326,11 @@ class Ledger(Judgements):
         return f"ledger {self.id}\n{aligned(account_lines(self.accounts()))}"
 
     def _repr_html_(self) -> str:
-        return lines_html(f"rpac ledger {self.id}", account_lines(self.accounts()))
+        return accounts_html(self.id, self.accounts())
+
+    def plot(self) -> Any:
+        """Return what is spent and left of every account that has a cap (needs matplotlib)."""
+        return gauge(gauges(self.accounts()))
 
     def _accounts(self, nano: int, line: Line) -> list[Account]:
         """Return the accounts that a charge falls on, charged; or refuse."""

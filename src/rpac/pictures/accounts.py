@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from rpac._base.types import Json
 from rpac.advantage import distance_to_success, nats_to_distance
-from rpac.pictures.text import at_most
+from rpac.pictures import svg
+from rpac.pictures.svg import inline
+from rpac.pictures.text import at_most, lines_html
 
 _ROUNDED = 1e-9
 
@@ -21,6 +23,19 @@ def account_lines(accounts: list[Json]) -> list[tuple[str, str]]:
         for a in accounts
         if a["kind"] != "version" or a["name"] != "@"
     ]
+
+
+def gauges(accounts: list[Json]) -> list[Json]:
+    """Return the accounts that have a cap, each with its label, fullest first."""
+    capped = [account for account in accounts if account["cap"] is not None]
+    capped.sort(key=lambda account: -account["spent"] / max(account["cap"], _ROUNDED))
+    return [account | {"label": _in_words(account["kind"], account["name"])} for account in capped]
+
+
+def accounts_html(name: str, accounts: list[Json]) -> str:
+    """Return the accounts of a ledger as a gauge and a table, for notebooks."""
+    drawn = inline(svg.gauge(gauges(accounts)))
+    return drawn + lines_html(f"rpac ledger {name}", account_lines(accounts))
 
 
 def _presence(nats: float) -> str:

@@ -135,6 +135,109 @@ def sandwich(
     return figure
 
 
+def release_figure(
+    rows: Sequence[Mapping[str, Any]],
+    told: Mapping[str, Any],
+    nats: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the picture of a release: the answer with its intervals, and what it gives away.
+
+    Args:
+        rows: Of each number "name", "value", and its "noise" and "sampling" ends, if there are any.
+        told: How often somebody guesses right "before" and "after", and "what".
+        nats: "attack", "lower", "bound" and "budget", where an audit was made: the sandwich.
+    """
+    parts = 2 if nats is None else 3
+    height = max(2.6, 1.2 + 0.32 * len(rows))
+    figure = blank_figure(figsize=(4.8 + 3.2 * (parts - 1), height), layout="constrained")
+    ratios = [1.5, *[1.0] * (parts - 1)]
+    answer, guess, *rest = figure.subplots(1, parts, width_ratios=ratios)
+    _error_bars(answer, rows)
+    bars = guess.barh(
+        [1, 0], [100 * told["before"], 100 * told["after"]], color=["0.7", "tab:blue"]
+    )
+    guess.bar_label(bars, fmt="%.3g %%", padding=3)
+    guess.axvline(50, color="0.5", linewidth=1, linestyle=":")
+    guess.set_yticks([1, 0], ["before", "after,\nat most"])
+    guess.set(xlim=(0, 125), xticks=[0, 50, 100], xlabel="guessed right (%)")
+    guess.set_title(f"what it gives away:\n{told['what']}", fontsize=9, loc="left")
+    for axes in rest:
+        _between(axes, nats or {})
+    return figure
+
+
+def _error_bars(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    places = list(range(len(rows)))
+    for kind, color, width in (("sampling", "0.8", 7), ("noise", "tab:blue", 3)):
+        known = [(at, row[kind]) for at, row in zip(places, rows, strict=True) if row.get(kind)]
+        label = {"sampling": "mean of all worlds", "noise": "without its noise"}[kind]
+        if known:
+            at = [place for place, _ in known]
+            low, high = zip(*(ends for _, ends in known), strict=True)
+            axes.hlines(at, low, high, color=color, linewidth=width, label=f"{label} (95 %)")
+    values = [row["value"] for row in rows]
+    axes.plot(values, places, "o", color="black", markersize=5, label="released")
+    axes.set_yticks(places, [row["name"] for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.grid(visible=True, axis="x", alpha=0.3)
+    axes.margins(x=0.08)
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+
+
+def _between(axes: Any, nats: Mapping[str, Any]) -> None:
+    """Draw the sandwich: what attacks reach, where the truth lies, what is certified."""
+    floor = max(nats["lower"], nats["attack"])
+    axes.axvspan(*sorted([floor, nats["bound"]]), ymin=0.3, ymax=0.7, color="tab:blue", alpha=0.3,
+                 label="the truth lies here")  # fmt: skip
+    axes.axvline(nats["bound"], color="black", label=f"certified: {nats['bound']:.4g}")
+    if nats.get("budget") is not None:
+        axes.axvline(nats["budget"], color="0.4", linestyle="--", label="budget")
+    axes.plot([nats["attack"]], [0.5], "o", color="black", label=f"attacks: {nats['attack']:.4g}")
+    axes.set(yticks=[], ylim=(0, 1), xlabel="nats that it leaks")
+    axes.set_xlim(0, 1.15 * max(nats["bound"], nats.get("budget") or 0.0, 1e-12))
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
+
+
+def gauge(accounts: Sequence[Mapping[str, Any]]) -> Any:
+    """Return how much of each account is spent and left.
+
+    Args:
+        accounts: Of each its "label", what is "spent" and its "cap" in nats, if it has one.
+    """
+    figure = blank_figure(figsize=(6.4, 0.9 + 0.4 * len(accounts)), layout="constrained")
+    axes, places = figure.subplots(), range(len(accounts))
+    caps = [account["cap"] for account in accounts]
+    whole = [cap or 0.0 for cap in caps]
+    axes.barh(places, whole, color="0.88", label="cap", height=0.6)
+    spent = [account["spent"] for account in accounts]
+    axes.barh(places, spent, color="tab:blue", label="spent", height=0.6)
+    axes.set_yticks(places, [account["label"] for account in accounts])
+    axes.set_ylim(len(accounts) - 0.4, -0.6)
+    axes.set_xlabel("nats")
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def exposure_figure(bars: Sequence[Mapping[str, Any]], claimed: float | None) -> Any:
+    """Return how many people are guessed how well. For the owner of the data alone.
+
+    Args:
+        bars: With "low", "high" and "people".
+        claimed: The success that is certified for anybody, if one is.
+    """
+    figure = blank_figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    low, high = (100 * np.array([bar[side] for bar in bars]) for side in ("low", "high"))
+    axes.bar(low, [bar["people"] for bar in bars], high - low, align="edge", color="tab:blue",
+             edgecolor="white")  # fmt: skip
+    if claimed is not None:
+        axes.axvline(100 * claimed, color="black", label=f"certified: {100 * claimed:.4g} %")
+        axes.legend(frameon=False, fontsize=8)
+    axes.set(xlabel="how often their presence or membership is guessed right (%)", ylabel="people")
+    axes.set_title("sealed: for the owner of the data", fontsize=10, loc="left")
+    return figure
+
+
 def blank_figure(**layout: Any) -> Any:
     """Return an empty figure of matplotlib, outside of any window."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -36,6 +37,49 @@ def _line(x: Sequence[float], y: Sequence[float], kind: str) -> str:
 
 def _circle(x: float, y: float, radius: int, kind: str) -> str:
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/>'
+
+
+_STYLE = """
+.rpac-figure { width: 100%; max-width: 40rem; height: auto; display: block; }
+.rpac-figure text { fill: currentColor; font: 15px sans-serif; }
+.rpac-figure polyline { fill: none; stroke: currentColor; stroke-width: 1.5; }
+.rpac-figure .grid { stroke: #8886; stroke-width: 1; }
+.rpac-figure .strong { stroke-width: 3; }
+.rpac-figure .dashed { stroke-dasharray: 6 4; }
+.rpac-figure .curve { stroke: #4c7fe0; stroke-width: 2.5; }
+.rpac-figure .wide { stroke: #888a; stroke-width: 10; stroke-linecap: round; }
+.rpac-figure .narrow { stroke: #4c7fe0; stroke-width: 4; stroke-linecap: round; }
+.rpac-figure .band { fill: #4c7fe066; }
+.rpac-figure .bar, .rpac-figure .small { fill: #4c7fe0; }
+.rpac-figure .track { fill: #8884; }
+.rpac-figure .dot { fill: currentColor; }
+"""
+"""For a page that is not ours: colours that can be read on white and on black."""
+
+
+def inline(figure: str) -> str:
+    """Return a figure for a page that has no style for it, such as a notebook's."""
+    if not figure:
+        return ""
+    bare = re.sub(r'^<svg id="[^"]*" class="figure"', '<svg class="rpac-figure"', figure)
+    return f"<style>{_STYLE}</style>{bare}"
+
+
+def gauge(accounts: Sequence[Json]) -> str:
+    """Return how much of each account is spent: "label", "spent" and "cap" in nats."""
+    parts = []
+    for i, account in enumerate(accounts):
+        y, share = 30 + 52 * i, min(account["spent"] / max(account["cap"], 1e-9), 1.0)
+        left = max(account["cap"] - account["spent"], 0.0)
+        parts += [
+            _text(30, y, _fitting(str(account["label"]), 34)),
+            _text(WIDTH - 30, y, f"{left:.4g} of {account['cap']:.4g} nats left", "end"),
+            f'<rect class="track" x="30" y="{y + 8}" width="{WIDTH - 60}" height="16"/>',
+            f'<rect class="bar" x="30" y="{y + 8}" width="{(WIDTH - 60) * share:.1f}" '
+            'height="16"/>',
+        ]
+    said = "What is spent of each account of the ledger"
+    return _svg("gauge", said, 20 + 52 * len(accounts), parts) if accounts else ""
 
 
 def sandwich(lower: float, bound: float, *, budget: float | None, attack: float | None) -> str:
