@@ -549,7 +549,7 @@ FAULTS = [
      "body, failed = _recorded(told, given, ask)",
      'body, failed = {"question": ask.text} | told, None',
      "tests/cli/test_commands.py::test_a_release_with_reports_makes_one_plan_and_one_record"),
-    ("a fact of the pool that looks protected", "answers/told.py",
+    ("a fact of the pool that looks protected", "answers/rows.py",
      "if fact is not None and fact[0] != fact[1]:", "if False:",
      "tests/cli/test_commands.py::test_a_number_on_which_all_worlds_agree_is_named_so"),
     ("facts of the pool not named in certificates", "certificate/issue.py",
@@ -673,7 +673,7 @@ OUTSIDE = {
     "front/posterior.py": "proposes, and is not trusted; the session's own refusal of noise "
     "without power is what would withhold the answer",
     "answers/release.py": "shows what was drawn: error bars and facts of a pool are public words",
-    "answers/told.py": "tells what was drawn, in plain rows: which of them are facts is a public word",
+    "answers/rows.py": "tells what was drawn, in plain rows: which of them are facts is a public word",
     "answers/table.py": "builds the answer that was charged: what it cannot show is lost",
     "report/plan.py": "states a price before anything is spent: the books hold the charge itself",
 }

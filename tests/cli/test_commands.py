@@ -99,9 +99,9 @@ def sealed(monkeypatch):
     """What sealed pages are rendered from, as it comes."""
     found, render = [], commands.render
 
-    def kept(body, certificate, sealed=None):
+    def kept(body, certificate, sealed=None, *imprint):
         found.extend([] if sealed is None else [sealed])
-        return render(body, certificate, sealed)
+        return render(body, certificate, sealed, *imprint)
 
     monkeypatch.setattr(commands, "render", kept)
     return found
@@ -150,7 +150,9 @@ def test_what_the_owner_alone_may_see_is_in_the_sealed_report(staff, tmp_path, s
 def test_what_a_release_prints(staff):
     found = commands.release(mean_of(staff))
     answer, below = found.text.split("\n\n")[0], found.text.splitlines()
-    value, low, high, wide_low, wide_high = map(float, re.findall(r"-?[\d.]+", answer))
+    value, share, *ends = map(float, re.findall(r"(?<!\+)-?[\d.]+", answer.replace("+-", "")))
+    low, high, wide_low, wide_high = ends
+    assert share == pytest.approx(100 * max(value - low, high - value) / value, rel=0.1)
     assert wide_low <= low < value < high <= wide_high
     assert below[-1] == "no ledger: spending was not recorded"
     assert found.body["meaning"] in below
@@ -467,8 +469,8 @@ def test_a_program_may_print_more_about_the_whole_table(staff):
 
 
 def test_an_answer_without_numbers_explains_no_intervals():
-    assert commands._answer_text([{"answer": "yes"}]) == "answer\n   yes"
-    assert commands._answer_text([{"": "a", "x": None}]).split() == ["key", "x", "a", "None"]
+    assert commands.answer_text([{"answer": "yes"}]) == "answer\n   yes"
+    assert commands.answer_text([{"": "a", "x": None}]).split() == ["key", "x", "a", "None"]
 
 
 def test_a_success_is_promised_to_one_person(staff):

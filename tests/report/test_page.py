@@ -189,8 +189,9 @@ BARS = {"a": 900, "b": -3}
 
 
 def test_a_report_says_who_wrote_it_when_and_by_what(made):
-    imprint = Imprint("A <b> Office", "2026-05-01", "1.2.3", ("number of rows: 4 here.",))
-    page = render(made.body, made.certificate, None, imprint)
+    imprint = Imprint("A <b> Office", "2026-05-01", "1.2.3")
+    about = made.body["about"] | {"known_bounds": ["number of rows: 4 here."]}
+    page = render(made.body | {"about": about}, made.certificate, None, imprint)
     assert "A &lt;b&gt; Office, 2026-05-01, rpac 1.2.3" in page
     assert "number of rows: 4 here." in page
     assert Imprint().line == ""

@@ -9,6 +9,7 @@ import pytest
 import rpac
 from rpac.advantage import nats_to_success
 from rpac.errors import BudgetExceeded, BudgetSpent, InputError
+from rpac.front.outlook import Figure
 from rpac.person.source import INSTEAD
 from rpac.report import wording
 from rpac.report.plan import CURVE
@@ -121,7 +122,13 @@ def test_the_matched_epsilon_is_said_where_there_is_one(made):
     assert wording.matched(replace(made.certificate, worst_unit_success=1.0)) == ""
 
 
-def test_known_bounds_are_compared_number_by_number():
-    said = wording.known_bound("number of rows", 3.98, 14.1, 3.979)
+def test_known_bounds_are_compared_where_they_were_declared():
+    count = Figure("number of rows", 3.98, "", 14.1, 3.979)
+    (said,) = wording.known_bounds([count])
     assert said.startswith("number of rows: standard deviation 3.98 here; differential privacy")
     assert "14.1 (Laplace) or 3.979 (Gaussian) at equal success" in said
+    pay = Figure("sum of pay", 4.0, "level of pay", 14.0, 4.0)
+    quantile = Figure("0.5 quantile of pay", 9.0, "people in rank", None, None)
+    assert wording.known_bounds([count, pay]) == [said, *wording.known_bounds([quantile])]
+    assert wording.known_bounds([pay])[0].startswith("Of other numbers no bounds were declared")
+    assert wording.known_bounds([]) == []

@@ -34,7 +34,7 @@ from rpac.cli.options import (
     Rendering,
 )
 from rpac.cli.question import Ask, known_method, prepare, protects
-from rpac.cli.sealed import known_bounds, planned, sealed_part
+from rpac.cli.sealed import planned, sealed_part
 from rpac.errors import InputError, RpacError, Withheld
 from rpac.front.compare import COLUMNS as COMPARED
 from rpac.front.compare import compare as side_by_side
@@ -179,8 +179,7 @@ def _recorded(told: Json, given: Releasing, ask: Ask) -> tuple[Json, BaseExcepti
 
 def _reported(given: Releasing, ask: Ask, made: Release, body: Json, left: float | None) -> str:
     """Write the reports that were asked for, and attack the release; the record is safe by now."""
-    wanted = given.report or given.sealed_report
-    about = _imprint(given.author, known_bounds(ask) if wanted else ())
+    about = _imprint(given.author)
     if given.report:
         _write(given.report, render(body, Certificate.from_json(body["certificate"]), None, about))
     found = _attacked(given, ask, made)
@@ -192,8 +191,8 @@ def _reported(given: Releasing, ask: Ask, made: Release, body: Json, left: float
     return "The attacks are in the sealed report." if ask.person else found.verdict
 
 
-def _imprint(author: str | None, known: tuple[str, ...] = ()) -> Imprint:
-    return Imprint(author or "", datetime.date.today().isoformat(), version("rpac"), known)
+def _imprint(author: str | None) -> Imprint:
+    return Imprint(author or "", datetime.date.today().isoformat(), version("rpac"))
 
 
 def _attacked(given: Releasing, ask: Ask, made: Release) -> Audit | None:

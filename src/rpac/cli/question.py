@@ -15,6 +15,7 @@ from rpac.cli.options import Question
 from rpac.cli.project import Project
 from rpac.cli.schema import caps, keys, listed_once, middles, pair, read_schema
 from rpac.front.methods import METHODS, held_method
+from rpac.front.outlook import outlook
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import ROWS, Presence
 from rpac.questions.programs import Command
@@ -59,9 +60,13 @@ class Ask:
 
     @property
     def about(self) -> Json:
-        """What a record says of the data: nothing of their content."""
+        """What a record says of the data: nothing of their content.
+
+        Under *person* also what differential privacy would add with the bounds that were declared.
+        """
         if self.person:
-            return {"unit": self.unit}
+            figures = outlook(self.mechanism, self.source, self.budget).numbers
+            return {"unit": self.unit, "known_bounds": wording.known_bounds(figures)}
         return {"unit": self.unit, "worlds": len(self.source.members)}
 
     def named(self, worst: list[Json]) -> list[Json]:

@@ -7,35 +7,12 @@ from rpac.answers.release import Release
 from rpac.attack.auditing import Audit
 from rpac.attack.everybody import exposure
 from rpac.cli.question import Ask
-from rpac.front.outlook import outlook
 from rpac.noise.base import Law
 from rpac.release.presence import Studied
 from rpac.report import plan as planning
 from rpac.report import record as records
-from rpac.report import wording
 from rpac.report.page import Sealed
 from rpac.worlds.outputs import Outputs
-
-
-def known_bounds(ask: Ask) -> tuple[str, ...]:
-    """Return what differential privacy would add with known bounds, for the public report.
-
-    From declared caps alone, which are public; where there are none it says why nothing is said.
-    """
-    if not ask.person:
-        return ("A sample has no bounds to know, so no noise of differential privacy stands here.",)
-    figures = outlook(ask.mechanism, ask.source, ask.budget).numbers
-    told = [
-        wording.known_bound(one.number, one.noise, one.laplace, one.gaussian)
-        for one in figures
-        if not one.times and one.laplace is not None and one.gaussian is not None
-    ]
-    if len(told) < len(figures):
-        told.append(
-            "Of other numbers no bounds were declared, so what differential privacy would add with "
-            "known ones is not said."
-        )
-    return tuple(told)
 
 
 def planned(ask: Ask, outputs: Outputs, noise: Law | None = None) -> planning.Plan:

@@ -53,13 +53,11 @@ class Imprint:
         author: Who publishes; empty if nobody is named.
         date: When the report was written.
         version: Of rpac.
-        known: What differential privacy with known bounds would add, a sentence each; public.
     """
 
     author: str = ""
     date: str = ""
     version: str = ""
-    known: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:

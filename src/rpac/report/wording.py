@@ -6,6 +6,7 @@ from rpac.advantage import distance_to_success, nats_to_success, success_to_epsi
 from rpac.answers.precision import CAUTION, TOO_NOISY
 from rpac.certificate.certificate import Certificate
 from rpac.errors import BudgetExceeded, BudgetSpent, Withheld
+from rpac.front.outlook import Figure
 from rpac.person.source import INSTEAD, SECRET
 from rpac.pictures.text import at_most
 
@@ -126,19 +127,27 @@ def matched(certificate: Certificate) -> str:
     )
 
 
-def known_bound(number: str, noise: float, laplace: float, gaussian: float) -> str:
-    """Return what differential privacy would add to a number at the same success, in words.
+def known_bounds(figures: list[Figure]) -> list[str]:
+    """Return what differential privacy would add with known bounds, a sentence a number.
+
+    From declared caps alone, which are public; where there are none it says why nothing is said.
 
     Args:
-        number: What it is.
-        noise: Standard deviation of its noise here.
-        laplace: The same of Laplace noise, with bounds that were declared.
-        gaussian: The same of Gaussian noise.
+        figures: The noise of each number, before anything is drawn: from `outlook`.
     """
-    return (
-        f"{number}: standard deviation {noise:.4g} here; differential privacy with the declared "
-        f"bounds would add {laplace:.4g} (Laplace) or {gaussian:.4g} (Gaussian) at equal success."
-    )
+    told = [
+        f"{one.number}: standard deviation {one.noise:.4g} here; differential privacy with the "
+        f"declared bounds would add {one.laplace:.4g} (Laplace) or {one.gaussian:.4g} (Gaussian) "
+        "at equal success."
+        for one in figures
+        if not one.times and one.laplace is not None and one.gaussian is not None
+    ]
+    if len(told) < len(figures):
+        told.append(
+            "Of other numbers no bounds were declared, so what differential privacy would add "
+            "with known ones is not said."
+        )
+    return told
 
 
 def advice(error: Exception) -> str:
