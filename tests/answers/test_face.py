@@ -1,6 +1,11 @@
 """An answer as a table: a line a number, error bars beside it."""
 
-from rpac.answers.face import table
+from dataclasses import replace
+
+import pytest
+
+import rpac
+from rpac.answers.face import drawn, guesses, numbers, table
 
 PAY = {"value": 200.0, "noise": [150.0, 240.0], "sampling": [100.0, 300.0]}
 N = {"value": 3, "noise": [0, 6], "sampling": [-1, 7]}
@@ -35,3 +40,21 @@ def test_code_words_are_guesses_at_the_answer():
 def test_what_is_missing_is_blank():
     head, body = table([{"dept": None, "pay": PAY}, {"dept": "x", "n": N}])
     assert [line[:3] for line in body] == [["", "pay", "200"], ["x", "n", "3"]]
+
+
+def test_what_is_drawn_has_a_name_a_value_and_ends():
+    rows = [{"dept": "lab", "pay": PAY, "n": {"value": 2, "noise": [None, None]}}, {"x": "yes"}]
+    assert numbers(rows) == [
+        {"name": "lab, pay", "value": 200.0, "noise": (150.0, 240.0), "sampling": (100.0, 300.0)},
+        {"name": "lab, n", "value": 2, "noise": None, "sampling": None},
+    ]
+    assert drawn(rows) == ["pay"]
+
+
+def test_a_picture_says_the_sharpest_figure_that_may_be_published():
+    outputs = rpac.Outputs([0.0, 1.0])
+    made = rpac.certify(outputs, rpac.GaussianNoise(9.0))
+    assert guesses(made)["after"] == made.success_rate(0.5)
+    assert "whether a given person" in guesses(replace(made, worst_unit_success=0.6))["what"]
+    people = rpac.privatize(rpac.statistics.count(), rpac.Presence([1.0]), rpac.SuccessRate(0.55))
+    assert guesses(people.certificate)["after"] == pytest.approx(0.55)

@@ -15,6 +15,7 @@ from rpac.release.draw import draw_world
 DATA = np.random.default_rng(0).lognormal(size=(100, 2))
 
 
+NOISE = rpac.LatticeNoise(1.0, [-1, 0, 1], [0.25, 0.5, 0.25])
 PEOPLE = rpac.Subsets(DATA, worlds=128)
 
 
@@ -123,3 +124,24 @@ def test_its_face_has_the_answer_first_and_the_certificate_below():
     assert lines[0].split("  ")[-1] == str(release.value)
     assert "leaks at most" in str(release)
     assert release._repr_html_().startswith("<table><caption>released</caption><thead>")
+
+
+def test_its_picture_has_what_may_be_published():
+    release = rpac.privatize(lambda x: x.mean(axis=0), PEOPLE, 0.2)
+    answer, guess = release.plot().axes
+    assert [tick.get_text() for tick in answer.get_yticklabels()] == ["1, answer", "2, answer"]
+    assert guess.patches[1].get_width() == pytest.approx(
+        100 * release.certificate.published().success_rate(0.5)
+    )
+    found = rpac.audit(release, ["bayes"], games=500)
+    assert len(release.plot(found).axes) == 3
+
+
+def test_a_notebook_has_tables_and_error_bars():
+    page = rpac.privatize(lambda x: x.mean(axis=0), PEOPLE, 0.2)._repr_html_()
+    assert page.count("<svg") == 1
+    assert "mean of all worlds (95 %)" in page
+    long = rpac.Release(np.zeros(99), rpac.certify(rpac.Outputs([0, 1]), NOISE))
+    assert "... 59 more in .value" in long._repr_html_()
+    assert "... 59 more in .value" in str(long)
+    assert "released  []" in str(rpac.Release([], long.certificate))

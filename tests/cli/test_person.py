@@ -181,7 +181,8 @@ def test_from_plan_to_verified_report(staff, tmp_path):
     assert re.search(r"^ +left  0\.0921046 nats$", out, re.M)
     body = json.loads(record.read_text())
     assert (body["schema"], body["promise"]) == ("rpac-record/3", {"name": "person"})
-    assert body["about"] == {"unit": "id"}
+    assert set(body["about"]) == {"unit", "known_bounds"}
+    assert body["about"]["unit"] == "id"
     cells = [cell for row in body["answer"] for cell in row.values() if isinstance(cell, dict)]
     assert all({*cell} == {"value", "noise"} for cell in cells)
     assert [row["dept"] for row in body["answer"]] == ["a", "b"]

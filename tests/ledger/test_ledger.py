@@ -249,3 +249,18 @@ def test_a_history_says_who_asked_when(folder):
         found = [(row["analyst"], row["nats"], row["what"]) for row in ledger.history()]
         assert found == [("ann", 0.1, "charge"), ("bob", 0.2, "charge")]
         assert ledger.history()[0]["at"].endswith("+00:00")
+
+
+def test_spent_and_remaining_are_of_the_account_that_has_the_least_left(tmp_path):
+    with rpac.Ledger(
+        tmp_path / "l.db", budget=5, dataset="a", anchor=tmp_path / "anchor"
+    ) as ledger:
+        ledger.cap(1.0, dataset="a")
+        ledger.spend(0.4)
+        ledger.under(dataset="b").spend(2.0)
+        assert (ledger.spent, ledger.remaining) == (0.4, 0.6)
+        other = ledger.under(dataset="b")
+        assert (other.spent, other.remaining) == (2.4, 2.6)
+        assert "<svg" in ledger._repr_html_()
+        (axes,) = ledger.plot().axes
+        assert [tick.get_text() for tick in axes.get_yticklabels()] == ["ledger", "dataset a"]

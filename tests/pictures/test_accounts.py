@@ -1,6 +1,6 @@
 """Accounts in words."""
 
-from rpac.pictures.accounts import account_lines
+from rpac.pictures.accounts import account_lines, accounts_html, gauges
 
 
 def test_accounts_in_words():
@@ -28,3 +28,22 @@ def test_the_line_of_persons_says_what_all_answers_tell_together():
 def test_rounding_to_a_billionth_is_not_shown():
     account = {"kind": "person", "name": "d", "spent": 0.007895388, "cap": None}
     assert account_lines([account])[0][1].endswith("guessed right at most 55 %")
+
+
+ACCOUNTS = [
+    {"kind": "ledger", "name": "", "spent": 0.25, "cap": 1.0},
+    {"kind": "dataset", "name": "adult", "spent": 0.25, "cap": 0.3},
+    {"kind": "analyst", "name": "mia", "spent": 0.25, "cap": None},
+]
+
+
+def test_gauges_are_of_accounts_with_a_cap_the_fullest_first():
+    assert [(a["label"], a["cap"]) for a in gauges(ACCOUNTS)] == [
+        ("dataset adult", 0.3), ("ledger", 1.0),
+    ]  # fmt: skip
+
+
+def test_a_notebook_shows_gauge_and_table():
+    page = accounts_html("l1", ACCOUNTS)
+    assert page.index("<svg") < page.index("<caption>rpac ledger l1</caption>")
+    assert "analyst mia" in page

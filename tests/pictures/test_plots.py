@@ -132,3 +132,48 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     expected = "Expected matplotlib; got no such package. pip install 'rpac[plot]'."
     with pytest.raises(InputError, match=re.escape(expected)):
         plots.blank_figure()
+
+
+def test_the_picture_of_a_release_has_its_numbers():
+    rows = [
+        {"name": "lab, pay", "value": 5.0, "noise": (4.0, 6.0), "sampling": (3.0, 8.0)},
+        {"name": "ops, pay", "value": 7.0, "noise": None, "sampling": None},
+    ]
+    told = {"before": 0.5, "after": 0.55, "what": "whether a person is in"}
+    answer, guess = drawn(plots.release_figure(rows, told))
+    (dots,) = [one for one in answer.lines if one.get_label() == "released"]
+    assert list(dots.get_xdata()) == [5.0, 7.0]
+    assert [tick.get_text() for tick in answer.get_yticklabels()] == ["lab, pay", "ops, pay"]
+    ends = {one.get_label(): one.get_segments()[0][:, 0].tolist() for one in answer.collections}
+    assert ends == {"without its noise (95 %)": [4, 6], "mean of all worlds (95 %)": [3, 8]}
+    assert [bar.get_width() for bar in guess.patches] == pytest.approx([50, 55])
+    assert "whether a person is in" in guess.get_title(loc="left")
+
+
+def test_attacks_stand_below_what_is_certified():
+    told = {"before": 0.5, "after": 0.7, "what": "any fact"}
+    nats = {"attack": 0.05, "lower": 0.08, "bound": 0.1, "budget": 0.12}
+    *_, between = drawn(plots.release_figure([], told, nats))
+    assert labels(between) == ["the truth lies here", "certified: 0.1", "budget", "attacks: 0.05"]
+    (band,) = between.patches
+    assert (band.get_x(), band.get_width()) == pytest.approx((0.08, 0.02))
+    assert between.get_xlim()[1] > 0.12
+    *_, bare = drawn(plots.release_figure([], told, {"attack": 0.0, "lower": 0.0, "bound": 0.1}))
+    assert "budget" not in labels(bare)
+
+
+def test_a_gauge_shows_what_is_spent_of_each_cap():
+    accounts = [{"label": "ledger", "spent": 0.25, "cap": 1.0}]
+    (axes,) = drawn(plots.gauge(accounts))
+    assert [bar.get_width() for bar in axes.patches] == [1.0, 0.25]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["ledger"]
+
+
+def test_exposure_is_a_histogram_below_what_is_certified():
+    bars = [{"low": 0.5, "high": 0.52, "people": 90}, {"low": 0.52, "high": 0.54, "people": 3}]
+    (axes,) = drawn(plots.exposure_figure(bars, 0.55))
+    assert [bar.get_height() for bar in axes.patches] == [90, 3]
+    assert labels(axes) == ["certified: 55 %"]
+    assert "owner" in axes.get_title(loc="left")
+    (bare,) = drawn(plots.exposure_figure(bars, None))
+    assert bare.get_legend() is None

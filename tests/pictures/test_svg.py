@@ -239,3 +239,23 @@ def test_counts_are_bars_that_begin_at_zero():
     above = read(svg.intervals([{"n": cell(90, [80, 100])}], "n", from_zero=True))
     (bar,) = marks(above, "rect", "band")
     assert float(bar.get("x")) == pytest.approx(30)
+
+
+def test_a_gauge_is_filled_by_what_is_spent():
+    accounts = [{"label": "ledger", "spent": 0.25, "cap": 1.0},
+                {"label": "dataset <adult>", "spent": 2.0, "cap": 2.0}]  # fmt: skip
+    root = read(svg.gauge(accounts))
+    widths = [float(bar.get("width")) for bar in marks(root, "rect", "bar")]
+    assert widths == [580 / 4, 580]
+    assert {"0.75 of 1 nats left", "0 of 2 nats left", "dataset <adult>"} <= set(texts(root))
+    assert inside(root)
+    assert svg.gauge([]) == ""
+
+
+def test_figures_bring_their_style_to_pages_of_others():
+    whole = svg.inline(svg.gauge([{"label": "l", "spent": 0.1, "cap": 1.0}]))
+    assert whole.startswith("<style>")
+    assert "id=" not in whole
+    assert 'class="rpac-figure"' in whole
+    assert "currentColor" in whole  # white on a dark page
+    assert svg.inline("") == ""
