@@ -130,5 +130,5 @@ def test_known_bounds_are_compared_where_they_were_declared():
     pay = Figure("sum of pay", 4.0, "level of pay", 14.0, 4.0)
     quantile = Figure("0.5 quantile of pay", 9.0, "people in rank", None, None)
     assert wording.known_bounds([count, pay]) == [said, *wording.known_bounds([quantile])]
-    assert wording.known_bounds([pay])[0].startswith("Of other numbers no bounds were declared")
+    assert wording.known_bounds([pay])[0].startswith("Where no bounds were declared")
     assert wording.known_bounds([]) == []

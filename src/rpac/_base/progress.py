@@ -1,24 +1,41 @@
-"""A progress bar for long work, and a word before it; silent where nobody looks."""
+"""A progress bar with the time left, and a word before long work; silent where nobody looks."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+PATIENCE = 2.0
+"""Seconds that people wait without a bar."""
 LONG = 5.0
 """Seconds of work that are announced."""
 
 
 def progress(items: Iterable[Any], total: int, what: str = "simulating") -> Iterator[Any]:
-    """Yield the items under a progress bar; silent where nobody looks."""
-    if not sys.stderr.isatty():
+    """Yield the items; after two seconds under a progress bar, on a terminal or in a notebook."""
+    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield from items
         return
     from rich.console import Console
-    from rich.progress import track
+    from rich.errors import LiveError
+    from rich.progress import Progress
 
-    yield from track(items, what, total, console=Console(stderr=True), transient=True)
+    began, bar = time.monotonic(), Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=total, visible=False)
+    try:
+        bar.start()
+    except LiveError:  # work inside of other work that has a bar already
+        yield from items
+        return
+    try:
+        for item in items:
+            bar.update(task, visible=time.monotonic() - began >= PATIENCE)
+            yield item
+            bar.advance(task)
+    finally:
+        bar.stop()
 
 
 def foresee(worlds: int, each: float, workers: int = 1) -> None:

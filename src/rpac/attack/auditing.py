@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, final, overload
 
 from rpac._base.checks import count, in_range, refuse
+from rpac._base.progress import progress
 from rpac._base.types import Json
 from rpac.answers.release import Release
 from rpac.attack.base import MISSING, Attack, Finding, Game, Play
@@ -248,7 +249,8 @@ def audit(
     chosen, skipped = _choose(game, attacks)
     claims, success = _claims(game, budget, certificate or own)
     play = Play(game, games, seed)
-    found = tuple(attack.run(play, delta / len(chosen)) for attack in chosen)
+    share = delta / len(chosen)
+    found = tuple(attack.run(play, share) for attack in progress(chosen, len(chosen), "attacking"))
     return Audit(found, skipped, claims, success, confidence, len(play.all), seed)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rpac._base.checks import refuse
+from rpac._base.progress import progress
 from rpac._base.types import Floats
 from rpac.budget import as_budget
 from rpac.calibrators.base import Calibrator
@@ -165,7 +166,7 @@ def compare(
     if not outputs.exact:
         raise refuse("finite worlds to compare on", "draws", "Each noise needs draws of its own.")
     rows: list[dict[str, Any]] = []
-    for name, method in _named(methods):
+    for name, method in progress(_named(methods), len(methods), "comparing"):
         block = []
         for budget, noise in zip(budgets, curve(outputs, budgets, method), strict=True):
             law = tabulate(outputs, noise)

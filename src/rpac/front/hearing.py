@@ -12,7 +12,8 @@ from rpac._base.checks import plain_text, refuse
 from rpac._base.types import Json
 from rpac.advantage import distance_to_nats
 from rpac.answers.release import Release
-from rpac.answers.told import plain, question_of
+from rpac.answers.rows import plain
+from rpac.answers.told import question_of
 from rpac.budget import as_distance
 from rpac.errors import LedgerError, Withheld
 from rpac.ledger.entries import NANO, Line, exact_nano, nats_text, overspent

@@ -144,8 +144,8 @@ def known_bounds(figures: list[Figure]) -> list[str]:
     ]
     if len(told) < len(figures):
         told.append(
-            "Of other numbers no bounds were declared, so what differential privacy would add "
-            "with known ones is not said."
+            "Where no bounds were declared, what differential privacy would add with known ones is "
+            "not said."
         )
     return told
 
