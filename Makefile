@@ -28,9 +28,11 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The documentation site: strictly built into site/, where any browser opens index.html.
+# The documentation site: slow blocks run, pages strictly built into site/, every page looked at.
 docs: $(VENV)/.docs
+	RPAC_SLOW=1 $(BIN)/pytest -q tests/test_docs.py
 	$(BIN)/python -m website.build
+	$(BIN)/python -m website.check
 
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[docs]'

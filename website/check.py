@@ -15,22 +15,22 @@ from contextlib import contextmanager
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
-
 from tests import browser
+
 from website.build import SITE
 
 WIDTHS = (1280, 390)
 QUESTIONS = {
-    "is my patient protected": ("questions.html", "promises.html"),
+    "is my patient protected": ("promises.html", "questions.html"),
     "which budget": ("choose.html",),
-    "how many questions": ("choose.html", "questions.html"),
+    "how many questions can I ask": ("questions.html", "choose.html"),
     "error bars": ("ledger.html",),
     "group by": ("interface/statistics.html", "frames.html"),
     "negative count": ("questions.html",),
-    "scikit-learn": ("questions.html",),
+    "postgres": ("scale.html",),
+    "differential privacy epsilon": ("promises.html",),
     "what do I publish": ("questions.html",),
-    "which promise": ("choose.html", "promises.html"),
-    "budget is spent": ("questions.html",),
+    "install": ("first-answer.html",),
 }
 """What newcomers type, and the pages of which one has to come first."""
 
@@ -70,7 +70,10 @@ def open_all(base, pages):
     """Open all pages at all widths in light and dark; return what is wrong."""
     found = []
     for dark in (False, True):
-        with tempfile.TemporaryDirectory() as profile, browser.chromium(profile, dark=dark) as driver:
+        with (
+            tempfile.TemporaryDirectory() as profile,
+            browser.chromium(profile, dark=dark) as driver,
+        ):
             driver.set_script_timeout(300)  # tables of a thousand cells
             for width in WIDTHS:
                 browser.resize(driver, width)
