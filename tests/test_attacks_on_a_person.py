@@ -80,6 +80,10 @@ QUESTIONS = {
         " ELSE 1 END) AS s FROM staff"),
     "a division by one's salary": ("--sql", "SELECT dept, sum(1 / (salary - 60000)) AS s FROM staff"
                                    " GROUP BY dept"),
+    "labels of a CASE": (
+        "--sql", "SELECT CASE WHEN salary > 55000 THEN 'rich' WHEN salary < 0 THEN 'debt' END AS k,"
+        " count(*) AS n FROM staff GROUP BY k HAVING count(*) > -1000"),
+    "groups by two columns": ("--statistic", "group_by((dept, city), mean(salary))"),
     "bins": ("--statistic", "histogram(salary, 0, 45000, 55000, 90000)"),
     "a constant": ("--sql", "SELECT dept, avg(1) AS o FROM staff GROUP BY dept"),
 }  # fmt: skip

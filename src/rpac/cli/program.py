@@ -101,13 +101,19 @@ def _show(result: Result, *, as_json: bool) -> int:
         try:
             more = result.finish()
         except (Exception, KeyboardInterrupt) as error:  # the answer is paid for: it is shown
-            reason = str(error) if isinstance(error, RpacError) else _reason(error)
+            reason = _told(error) if isinstance(error, RpacError) else _reason(error)
             text = f"The answer stands, but its record and reports are not complete: {reason}"
             print(text.rstrip("."), "- with the same --key a retry is free.", file=sys.stderr)
             code = 1
     if more and not as_json:
         print(f"\n{more}", flush=True)
     return code
+
+
+def _told(error: RpacError) -> str:
+    from rpac.cli.hints import on_the_command_line
+
+    return on_the_command_line(str(error))
 
 
 def _reason(error: BaseException) -> str:
@@ -149,7 +155,7 @@ def _explain(error: Exception, words: list[str]) -> int:
     from rpac.report.wording import advice
 
     if isinstance(error, RpacError):
-        return _fail(words, type(error).__name__, f"{error} {advice(error)}".strip(), 1)
+        return _fail(words, type(error).__name__, f"{_told(error)} {advice(error)}".strip(), 1)
     if isinstance(error, OSError):
         reason = f"Expected files that can be read and written; got: {error.strerror}. "
         return _fail(words, type(error).__name__, reason + "Check the path.", 1)

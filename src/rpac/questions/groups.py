@@ -37,11 +37,9 @@ def listed(group: Grouping, keys: Any) -> list[list[Any]]:
     each = [keys] if isinstance(group, str) else _of_each(columns_of(group), keys)
     for name, one in zip(columns_of(group), each, strict=True):
         if one is None or isinstance(one, str):
-            move = f"List the public groups: keys=['a', 'b'] (--keys {name}=a,b)."
+            move = "List the public groups: keys=['a', 'b']."
             if not isinstance(group, str):
-                move = (
-                    f"List them for each: keys={{{name!r}: ['a', 'b'], ...}} (--keys {name}=a,b)."
-                )
+                move = f"List them for each: keys={{{name!r}: ['a', 'b'], ...}}."
             raise refuse(f"keys of {name!r}", "none" if one is None else repr(one), move)
         names = [str(key) for key in one]
         if not names or len({*names}) != len(names) or OTHER in names:

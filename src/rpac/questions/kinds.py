@@ -51,7 +51,7 @@ LONGEST, SHORT = 1024, 32
 text more so: nobody's entries may fill the memory."""
 _CAST = "CAST it to one of these before it is loaded."
 BEYOND = (
-    "Ask a function by blocks (rpac.Presence(..., way='blocks')), or ask with --protect sample."
+    "Ask a function by blocks (rpac.Presence(..., way='blocks')), or of half-samples (db.source)."
 )
 _APART = "Join it in FROM, by the unit's id, or ask it first and write its answer."
 _INNER = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)

@@ -84,7 +84,7 @@ class Contributions:
             if self.analysis.role(self.analysis.root, self.tree.selects[j].unalias()) != "public":
                 raise refuse(
                     f"declared groups in {keys[j]!r}", "entries of single people",
-                    f"Say which there are: --keys {keys[j]}=a,b (keys={{{keys[j]!r}: [...]}}), or "
+                    f"Say which there are: keys={{{keys[j]!r}: [...]}}, or "
                     f"join a public table that lists them.{tables.lost_in_words(lost)}",
                 )  # fmt: skip
         declared = {j: found for j, found in enumerate(entries) if found is not None}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 _MOVE = "Pass a pandas, polars or pyarrow frame, a DuckDB relation, or a CSV or Parquet path."
-_OUT_OF_CORE = "Ask in SQL (rpac.Database, --sql): DuckDB reads what memory cannot hold."
+_OUT_OF_CORE = "Ask in SQL (rpac.Database): DuckDB reads what memory cannot hold."
 
 
 def is_table(data: Any) -> bool:
