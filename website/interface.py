@@ -14,7 +14,7 @@ SUBJECTS = {
     "asking": (
         "Ask and release",
         "The verbs that most people need, and what they return.",
-        ("rpac.front.privatize", "rpac.report", "rpac.front.compare", "rpac.answers"),
+        ("rpac.front", "rpac.report", "rpac.answers"),
     ),
     "budgets": (
         "Budgets",
