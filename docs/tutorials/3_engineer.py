@@ -9,7 +9,7 @@
 # drawn from a public pool, and the function may be anything.
 #
 # Had you trained on customers, that promise would be empty, since it declares the list of
-# customers public. Then use *person*, by blocks ([which promise?](../which-promise.md)).
+# customers public. Then use *person*, by blocks ([which promise?](../choose.md#which-promise)).
 
 # %%
 import os
