@@ -165,7 +165,7 @@ def test_a_release_has_its_form_its_bars_and_its_facts(outputs):
     assert (high - low).ravel()[7] == 0
     assert ((high - low).ravel()[8:] > 0).all()
     assert "..." in str(release)
-    assert len(str(release)) < 5_000
+    assert len(str(release)) < 8_000
 
 
 def test_noise_covers_the_answer_as_often_as_it_says(outputs):
@@ -234,7 +234,8 @@ def test_a_record_has_rows_for_the_first_numbers_alone():
         lambda x: dict(zip(map(str, range(n)), np.arange(n) * x, strict=True)),
         rpac.Worlds([1.0, 2.0]), 0.1,
     )  # fmt: skip
-    assert len(str(many)) < 60_000
+    assert len(str(many)) < 8_000
+    assert f"{n - 40:,} more" in str(many)
 
 
 def test_many_facts_are_counted_rather_than_named():

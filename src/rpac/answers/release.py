@@ -74,7 +74,7 @@ class Release:
 
         Of several numbers it is a table, a line each; of very many the first.
         """
-        rows = answer_rows(self, "answer", SHOWN)
+        rows = self._rows
         alone = len(rows) == 1 and len(rows[0]) == 1
         found = [("released", _short(self.value) if alone else self._table(rows))]
         if alone:
@@ -83,6 +83,11 @@ class Release:
             found.append(("not protected", self.certificate.facts_in_words))
         found += [("note", note) for note in self.certificate.outputs.get("notes", ())]
         return found + ([] if self.receipt is None else [("booked", str(self.receipt))])
+
+    @property
+    def _rows(self) -> list[Json]:
+        """The first rows of the answer, as people look at them."""
+        return answer_rows(self, "answer", SHOWN)[:SHOWN]
 
     @property
     def _word(self) -> bool:
@@ -124,7 +129,7 @@ class Release:
         Args:
             audit: From `rpac.audit`: what attacks reached then stands below what is certified.
         """
-        made, rows = self.certificate.published(), answer_rows(self, "answer", SHOWN)
+        made, rows = self.certificate.published(), self._rows
         nats = None
         if audit is not None:
             nats = {"attack": float(audit.lower), "lower": made.lower, "bound": made.bound}
@@ -135,7 +140,7 @@ class Release:
         return aligned(told + [line for line in self.certificate.lines() if line not in told])
 
     def _repr_html_(self) -> str:
-        rows = answer_rows(self, "answer", SHOWN)
+        rows = self._rows
         told = [line for line in self.lines() if line[0] in ("not protected", "note", "booked")]
         more = _more(self.value)
         below = f"<p>{html.escape(more)}</p>" if more else ""
