@@ -2,7 +2,7 @@
 
 from rpac.certificate.certificate import FACT, FACTS
 from rpac.report import wording
-from rpac.report.printed import TIDIED, answer_text
+from rpac.report.printed import NOTHING, TIDIED, answer_text
 
 ROWS = [
     {
@@ -42,3 +42,7 @@ def test_labels_facts_and_samples_have_words_of_their_own():
     text = answer_text([{"x": sampled}])
     assert "5  +-20 %  [4, 6]  (3, 7)" in text
     assert "( ) holds the mean answer over all samples" in text
+
+
+def test_a_table_without_rows_is_said_to_be_one():
+    assert answer_text([]) == answer_text([], whole=True) == NOTHING

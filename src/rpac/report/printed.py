@@ -12,6 +12,8 @@ from rpac.report import wording
 
 TIDIED = "(counts are shown not below 0; the record has what was released)"
 """What is said below counts that were made presentable."""
+NOTHING = "no row: HAVING or LIMIT left none of those that were released"
+"""What is said of a table without rows, which was charged all the same."""
 
 
 def answer_text(rows: list[Json], *, whole: bool = False) -> str:
@@ -21,6 +23,8 @@ def answer_text(rows: list[Json], *, whole: bool = False) -> str:
         rows: As the record has them.
         whole: Whether counts are shown rounded and not below 0.
     """
+    if not rows:
+        return NOTHING
     if whole:
         rows = [{name: _whole(cell) for name, cell in row.items()} for row in rows]
     head = [name or "key" for name in rows[0]]
