@@ -37,6 +37,16 @@ def test_files_are_named_after_themselves_and_give_rows(tmp_path):
     assert rpac.Database({"staff": other}, "rows", worlds=32).version() != db.version()
 
 
+def test_names_between_semicolons_are_found_where_they_always_were(tmp_path):
+    path = tmp_path / "people.csv"
+    pd.DataFrame(STAFF).to_csv(path, index=False, sep=";")
+    db = rpac.Database(path, "id", worlds=32)
+    value = rpac.privatize(db.query("SELECT avg(salary) AS a FROM people"), db.source, 1).value
+    assert list(value[0]) == ["a"]
+    with pytest.raises(rpac.errors.InputError, match="'pya' could not be resolved"):
+        rpac.privatize(db.query("SELECT avg(pya) AS a FROM people"), db.source, 1)
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pd", "pl", "pa"])
 def test_the_same_kind_of_table_comes_back(make):
     db = rpac.Database({"staff": make(STAFF)}, "id", worlds=32)

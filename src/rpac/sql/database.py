@@ -15,7 +15,7 @@ from rpac.sql.owned import Owned
 from rpac.sql.parsing import parsed
 from rpac.sql.query import Query
 from rpac.sql.tables import Tables, by_name
-from rpac.worlds.files import column_names
+from rpac.worlds.files import column_names, is_csv
 
 
 def elsewhere(engine: Any) -> Elsewhere | None:
@@ -115,7 +115,7 @@ class Database(Tables):
         if self._said["engine"] is not None or {"owned", "source"} & vars(self).keys():
             return None
         named = by_name(self._said["tables"], away=False)
-        names = {name.lower(): column_names(data) for name, data in named.items()}
+        names = {name.lower(): _known(data) for name, data in named.items()}
         if None in names.values():
             return None
         more = [ROWS] if self._said["unit"] == ROWS else []
@@ -135,3 +135,9 @@ class Database(Tables):
 
     def __repr__(self) -> str:
         return f"Database(units of {self._said['unit']})"
+
+
+def _known(data: Any) -> list[str] | None:
+    """Return names of columns; None of a CSV whose first line is one word, as DuckDB finds more."""
+    names = column_names(data)
+    return None if is_csv(data) and len(names or ()) < 2 else names
