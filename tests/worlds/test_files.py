@@ -76,6 +76,21 @@ def test_a_compressed_csv_is_a_csv(tmp_path):
     assert not is_csv("s.parquet")
 
 
+def test_a_glob_means_no_csv_whose_types_one_entry_would_decide(parts):
+    """A reader of CSV infers types from the first rows, and fails on a later odd one."""
+    (parts / "flat" / "a.csv").write_text("id,x\n7,none\n")
+    assert len(parquet_files(parts / "flat" / "*")) == 3
+    with refused("Expected Parquet files; got none in 'a*'. Check the path."):
+        Entries(parts / "flat" / "a*")
+
+
+def test_a_file_inside_of_a_folder_is_named_in_no_refusal(parts):
+    (parts / "one" / "a_person.parquet").write_bytes(b"4711")
+    with refused("Expected rows in 'one'; got a ") as said:
+        column_names(parts / "one")
+    assert "a_person" not in str(said.value)
+
+
 def test_names_of_columns_without_a_row():
     frame = pd.DataFrame({"a": [1], 2: [3]})
     assert column_names(frame) == ["a", "2"]

@@ -1,6 +1,7 @@
 """Files of rows: a CSV, plain or compressed; one Parquet file, a folder or a glob of them.
 
-What a folder or a file between is called is no column: `zip=1/part.parquet` has those inside it.
+What a folder or a file between is called is no column: `zip=1/part.parquet` has those inside it,
+and no refusal names it. A glob means no CSV, whose types would be inferred from rows.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def parquet_files(path: Any) -> list[str]:
     if file.is_dir():
         found = sorted(str(one) for one in file.rglob("*.parquet"))
     elif glob.has_magic(str(file)) and not file.is_file():
-        found = sorted(glob.glob(str(file), recursive=True))
+        found = sorted(one for one in glob.glob(str(file), recursive=True) if not is_csv(one))
     elif file.name.lower().endswith(".parquet"):
         found = [str(existing(file))]
     else:
@@ -83,15 +84,15 @@ def column_names(data: Any) -> list[str] | None:
         with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
             return [name.strip() for name in next(csv.reader(lines), [])]
     if isinstance(data, str | Path):
-        return _declared(parquet_files(data)) if not is_warehouse(data) else None
+        return _declared(parquet_files(data), Path(data)) if not is_warehouse(data) else None
     if hasattr(data, "collect"):  # a lazy frame would have to be worked out
         return None
     names = getattr(data, "column_names", getattr(data, "columns", None))
     return None if names is None else list(map(str, names))
 
 
-def _declared(files: list[str]) -> list[str]:
-    """Return the columns that the first of some Parquet files declares."""
+def _declared(files: list[str], path: Path) -> list[str]:
+    """Return the columns that the first of some Parquet files, those of a path, declares."""
     import narwhals as nw
 
     backend: Any = reader()
@@ -99,4 +100,4 @@ def _declared(files: list[str]) -> list[str]:
         return list(nw.scan_parquet(files[0], backend=backend).collect_schema().names())
     except Exception as error:  # each backend has errors of its own
         got = f"a {type(error).__name__}"
-        raise refuse(f"rows in {Path(files[0]).name!r}", got, "Check the file's format.") from None
+        raise refuse(f"rows in {path.name!r}", got, "Check the format of its files.") from None
