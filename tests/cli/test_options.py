@@ -20,14 +20,14 @@ QUESTION = {
 }  # fmt: skip
 TYPED = {
     "plan": QUESTION,
-    "release": QUESTION | {"key", "out", "report", "sealed_report", "audit"},
+    "release": QUESTION | {"key", "out", "report", "sealed_report", "audit", "author", "whole"},
     "audit": QUESTION | {"games"},
     "compare": QUESTION | {"methods", "budgets"},
     "verify": {"file", "ledger", "json"},
     "ledger": {"ledger", "cap", "dataset", "analyst", "export", "export_dp", "delta",
                "trust_head", "json"},
     "recover": {"ledger", "out", "json"},
-    "report": {"record", "out", "json"},
+    "report": {"record", "out", "author", "json"},
     "paper": {"dataset", "data", "out", "cache", "download", "full", "quick", "seed", "jobs",
               "json"},
 }  # fmt: skip

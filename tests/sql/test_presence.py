@@ -206,7 +206,7 @@ def test_declared_columns_reach_the_question():
 
 REFUSED = {
     "SELECT dept, count(*) FROM staff GROUP BY age": "arithmetic of aggregates .*; got staff.dept",
-    "SELECT age, count(*) FROM staff GROUP BY age": "declared groups in 'age'; .*--keys age=a,b",
+    "SELECT age, count(*) FROM staff GROUP BY age": "declared groups in 'age'; .*keys={'age': ",
     "SELECT dept FROM staff GROUP BY dept": "at least one aggregate; got columns",
     "SELECT age FROM staff": "arithmetic of aggregates",
     "SELECT count(*) AS n, sum(age) AS n FROM staff": "unique names of columns; got 'n' twice",

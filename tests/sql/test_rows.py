@@ -128,7 +128,7 @@ def test_rows_that_are_not_of_single_people_are_refused(sql):
 
 
 def test_groups_must_be_declared_or_public():
-    with pytest.raises(rpac.InputError, match=r"declared groups in 'dept'; .* --keys dept=a,b"):
+    with pytest.raises(rpac.InputError, match=r"declared groups in 'dept'; .* keys=.'dept': "):
         opened('SELECT "staff"."dept" AS k0 FROM "staff" AS "staff"', ["dept"], [None])
 
 
