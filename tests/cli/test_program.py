@@ -66,7 +66,8 @@ def test_from_plan_to_verified_report(staff, tmp_path):
     assert "+- sampling" in out
     assert "at most 0.5 nats" in out
     assert "left       1 nats now, at least 0.5 after" in out
-    assert "whether a given person was in the sample guesses right 50 % of the time now" in out
+    assert "a given person was in the sample guesses right 50 % of the time without this" in out
+    assert "answers about the same people add up" in out
     assert not (staff / "books.db").exists()  # a plan makes no ledger
     record, page, sealed = (tmp_path / name for name in ("r.json", "r.html", "s.html"))
     words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")

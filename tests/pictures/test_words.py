@@ -15,7 +15,8 @@ def test_every_promise_has_its_words():
 
 def test_a_person_reads_what_can_be_guessed_of_them():
     told = dict(PERSON.figures())
-    assert told["presence of one person"] == "guessed right 50 % before, at most 69.15 % after"
+    guessed = "guessed right 50 % without this answer, at most 69.15 % with it"
+    assert told["presence of one person"] == guessed
     assert "epsilon 4.38 at delta 0.00001" in told["differential privacy"]
     assert told["level of pay"] == "90"
     assert "0.125 nats about one person" in told["leaks at most"]

@@ -25,21 +25,21 @@ def test_a_success_is_rounded_up(success, said):
     text = wording.before_and_after(success)
     assert text == (
         "Somebody who wonders whether a given person was in the sample guesses right 50 % of the "
-        f"time now, at most {said} % after."
+        f"time without this answer, at most {said} % with it. {wording.ALONE}"
     )
     assert float(said) >= 100 * success - 1e-9
 
 
 @pytest.mark.parametrize("nats", [1e-6, 0.01, 0.1, math.log(2), 3.0])
 def test_nats_bound_any_yes_or_no_guess(nats):
-    (said,) = re.findall(r"at most ([\d.]+) % after", wording.any_guess(nats))
+    (said,) = re.findall(r"at most ([\d.]+) % with it", wording.any_guess(nats))
     truth = 100 * float(nats_to_success(nats))
     assert truth <= float(said) + 1e-9 <= truth + 0.1 + 1e-8
     assert "any yes-or-no fact about the sample" in wording.any_guess(nats)
 
 
 def test_certain_knowledge_is_a_hundred_percent():
-    assert "at most 100 % after" in wording.any_guess(math.log(2))
+    assert "at most 100 % with it" in wording.any_guess(math.log(2))
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,16 @@ def test_what_a_release_means_for_a_person():
     people = rpac.Presence([[1.0], [2.0]])
     made = rpac.privatize(rpac.statistics.count(), people, rpac.SuccessRate(0.55)).certificate
     assert wording.meaning(made) == (
-        "Somebody who wonders whether a given person is in the data guesses right 50 % of the time "
-        "now, at most 55 % after, whatever else they know."
+        "If a coin decided whether somebody's rows are in the data, whoever knows everybody else's "
+        "rows would guess it right 50 % of the time without this answer, at most 55 % with it. "
+        "That is by this answer alone: answers about the same people add up."
     )
     given = replace(made, promise="person, given the level", worst_unit_success=None)
-    assert wording.meaning(given).endswith(
-        "at most 55 % after, whatever else they know but for what the noise level tells.")  # fmt: skip  # noqa: E501
+    assert ", at most 55 % with it, but for what the noise level tells. That is by this answer" in (
+        wording.meaning(given)
+    )
     entries = replace(made, secret=INSTEAD)
-    assert "wonders which of two entries a given person has guesses" in wording.meaning(entries)
+    assert "a coin decided which of two entries somebody has, whoever" in wording.meaning(entries)
 
 
 def test_every_budget_of_the_ladder_is_drawn_too():

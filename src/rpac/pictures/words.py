@@ -90,14 +90,14 @@ class InWords:
             ("adversary", self.adversary),
             ("leaks at most", f"{at_most(self.bound)} nats ({how}; {figure})"),
             *([("leaks at least", f"{self.lower:.6g} nats{with_}")] if self.bounds else []),
-            ("a yes-or-no guess", f"right 50 % of the time before, at most {guess} % after"),
+            ("a yes-or-no guess", f"right 50 % without this answer, at most {guess} % with it"),
             *([("information density", density)] if self.bounds else []),
             self._error,
         ]  # fmt: skip
         place = [label for label, _ in found].index("a yes-or-no guess")
         if self.worst_unit_success is not None:
             rate = f"at most {at_most(100 * self.worst_unit_success, 4)} %"
-            told = f"guessed right 50 % before, {rate} after{with_}"
+            told = f"guessed right 50 % without this answer, {rate} with it{with_}"
             found.insert(place + 1, ("membership of one person", told))
         if self.residual_entropy is not None:
             rest = f"{self.residual_entropy:.6g} of {self.entropy:.6g} nats"
@@ -131,7 +131,7 @@ class InWords:
             guess = at_most(100 * self.success_rate(0.5), 4)
             found += [
                 ("entries of one person" if self._of_entries else "presence of one person",
-                 f"guessed right 50 % before, at most {guess} % after"),
+                 f"guessed right 50 % without this answer, at most {guess} % with it"),
                 ("differential privacy", f"mu = {at_most(distance)}; epsilon "
                  f"{at_most(self.epsilon(), 3)} at delta 0.00001"),
             ]  # fmt: skip

@@ -12,6 +12,8 @@ from rpac.pictures.text import at_most
 
 DELTA = 1e-5
 """The delta at which an epsilon is stated."""
+ALONE = "That is by this answer alone: answers about the same people add up."
+"""What a meaning ends with."""
 DEFAULT_NATS = 0.1
 """The budget about a sample where nothing is said."""
 DEFAULT_SUCCESS = 0.55
@@ -50,20 +52,23 @@ def before_and_after(success: float) -> str:
     """Return what one release changes for somebody who wonders about one person."""
     return (
         "Somebody who wonders whether a given person was in the sample guesses right 50 % of the "
-        f"time now, at most {at_most(100 * success, 3)} % after."
+        f"time without this answer, at most {at_most(100 * success, 3)} % with it. {ALONE}"
     )
 
 
 def any_guess(nats: float) -> str:
     """Return the same from nats alone: for any yes-or-no question about the sample."""
+    success = at_most(100 * float(nats_to_success(nats)), 3)
     return (
-        "Somebody who guesses any yes-or-no fact about the sample is right 50 % of the time now, "
-        f"at most {at_most(100 * float(nats_to_success(nats)), 3)} % after."
+        "Somebody who guesses any yes-or-no fact about the sample, and is right 50 % of the time "
+        f"without this answer, is right at most {success} % with it. {ALONE}"
     )
 
 
 def on_a_person(success: float, secret: str = SECRET, *, given: bool = False) -> str:
     """Return what one release changes for somebody who wonders whether a person is in the data.
+
+    The coin is named because 50 % is a fact of the game, not of what anybody knows beforehand.
 
     Args:
         success: How often they are right after it, at most.
@@ -71,14 +76,15 @@ def on_a_person(success: float, secret: str = SECRET, *, given: bool = False) ->
         given: Whether the noise level itself is left out of account.
     """
     asks = (
-        "whether a given person is in the data"
+        "whether somebody's rows are in the data"
         if secret != INSTEAD
-        else ("which of two entries a given person has")
+        else "which of two entries somebody has"
     )
-    known = "whatever else they know" + (" but for what the noise level tells" if given else "")
+    but = ", but for what the noise level tells" if given else ""
     return (
-        f"Somebody who wonders {asks} guesses right 50 % of the time now, at most "
-        f"{at_most(100 * success, 3)} % after, {known}."
+        f"If a coin decided {asks}, whoever knows everybody else's rows would guess it right 50 % "
+        f"of the time without this answer, at most {at_most(100 * success, 3)} % with it{but}. "
+        f"{ALONE}"
     )
 
 
