@@ -9,7 +9,7 @@ import pytest
 import rpac
 from rpac.advantage import distance_to_success
 from rpac.answers.rows import answer_rows
-from rpac.attack.published import CERTIFIED, DECLARED, DEFECT, FACT, GIVEN, outsider
+from rpac.attack.published import CERTIFIED, DECLARED, DEFECT, FACT, GIVEN, UNBOOKED, outsider
 from rpac.report import record as records
 
 HASH = "0123456789abcdef" * 4
@@ -167,9 +167,9 @@ def test_a_record_about_presence_has_no_public_pool():
     assert {row.heading for row in found.rows if row.part != "names"} == {CERTIFIED}
     assert {row.where: row.tells for row in told(found, "level")} == {
         "certificate.noise.levels": "pay 3.5: drawn privately",
-        "certificate.noise.middles": "pay 40.0: drawn privately",
-        "certificate.noise.scales": "sum of pay 3.0: drawn privately",
-        "certificate.noise.power": "9.5: drawn privately",
+        "certificate.noise.middles": "pay 40.0: drawn privately or declared",
+        "certificate.noise.scales": "sum of pay 3.0: drawn privately or declared",
+        "certificate.noise.power": "9.5: drawn privately or declared",
     }
     assert told(found, "origin")[0].tells == "sums lie on a public grid around 0"
     assert told(found, "intervals") == []
@@ -225,7 +225,9 @@ def test_a_level_that_is_given_is_named_so():
     assert {row.heading for row in told(found, "level")} == {GIVEN}
     assert found.defects == []
     long = presence(noise=DRAWN["noise"] | {"scales": {f"sum {i}": 1.0 for i in range(40)}})
-    assert any(row.tells.endswith("...: drawn privately") for row in told(long, "level"))
+    assert any(
+        row.tells.endswith("...: drawn privately or declared") for row in told(long, "level")
+    )
 
 
 def test_a_release_about_presence_reads_as_certified():
@@ -264,6 +266,34 @@ def test_refusals_are_read_from_the_books():
     assert outsider(RECORD, [withheld | {"nano": 0}]).rows[-1].heading == DEFECT
 
 
+def test_nothing_is_said_of_samples_about_presence():
+    assert presence().rows[-1].tells == "none: nothing is refused because of data"
+    withheld = {"kind": "spend", "nano": 10_000_000, "answer": {"withheld": True}}
+    about = RECORD | PERSON | {"answer": [{"pay": CELL}], "certificate": json.dumps(DRAWN)}
+    told = outsider(about, [withheld]).rows[-1].tells
+    assert told == "1 withheld for 0.01 nats: one text for all reasons"
+
+
+@pytest.mark.parametrize("about", [{}, PERSON | {"answer": [], "certificate": json.dumps(DRAWN)}])
+def test_a_record_without_a_receipt_is_not_booked(about):
+    found = read(**about, receipt=None)
+    (row,) = told(found, "booking")
+    assert (row.where, row.heading) == ("receipt", UNBOOKED)
+    assert row.tells.startswith("not booked: nobody adds it up")
+    assert found.defects == []
+    assert found.verdict.endswith("; not booked: nobody adds it up")
+    assert "booked" not in read(**about).verdict
+
+
+def test_a_record_that_was_changed_has_one_verdict():
+    found = read().changed()
+    assert found.verdict.startswith("DEFECT: it was changed after it was written")
+    assert [row.part for row in found.defects] == ["change"]
+    both = read(plan={"nats": 0.1}).changed().verdict
+    assert both.startswith("DEFECT: it was changed")
+    assert both.endswith("; and plan should not be in a public record")
+
+
 # --- how it is shown and called -----------------------------------------------------------------
 
 
@@ -291,6 +321,7 @@ def test_an_audit_of_a_record_is_this_reading(tmp_path):
         (None, "Expected a file that exists; got 'record.json'"),
         ("{", "Expected a record of a release, in JSON; got 'record.json'"),
         ("[]", "Expected a record of a release, in JSON"),
+        (" <!doctype html>", "got an HTML page. Pass the record.json beside it."),
         ('{"schema": "other"}', "Expected a record of a release; got one of schema 'other'"),
         ('{"schema": "rpac-record/2"}', "got one of schema 'rpac-record/2'"),
         ('{"schema": "rpac-record/2", "certificate": "{"}', "Expected a certificate in the record"),

@@ -114,11 +114,21 @@ def test_an_audit_refuses_a_record_that_was_changed(staff, tmp_path):
     assert (code, "0.6 for the most exposed person: what was requested" in out) == (0, True)
     file.write_text(file.read_text().replace("mean(pay)", "mean(age)"))
     code, out, err = call("audit", file)
-    assert (code, err, out.startswith("DEFECT: its hash does not fit: it was changed.")) == (
+    assert (code, err, out.startswith("DEFECT: it was changed after it was written")) == (
         1,
         "",
         True,
     )
+    assert (out.count("DEFECT:"), "No defect" in out) == (1, False)
+    assert json.loads(call("audit", file, "--json")[1])["verdict"].startswith("DEFECT: it was")
+
+
+def test_an_audit_of_a_page_asks_for_the_record_beside_it(tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text("<!doctype html>\n<title>rpac report</title>")
+    told = "Expected a record (JSON) as `rpac release --out` writes it; got an HTML page. Pass the"
+    code, out, err = call("audit", page)
+    assert (code, out, told in err) == (1, "", True)
 
 
 def test_what_the_owner_alone_may_see_is_in_the_sealed_report(staff, tmp_path, sealed):

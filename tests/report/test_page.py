@@ -216,3 +216,14 @@ def test_a_number_has_its_relative_error_beside_it(made):
     page = render(made.body | {"answer": [row]}, made.certificate)
     assert '<span class="soft fact">+-70 %: too noisy to publish</span>' in page
     assert "beyond 65 % do not publish it" in page
+
+
+def test_a_report_says_who_can_verify_what_and_under_which_name(made):
+    named = render(made.body, made.certificate, None, Imprint(record="my record.json"))
+    assert ">rpac verify &#39;my record.json&#39;</pre>" in named
+    assert "The owner of the books, who alone has them" in named
+    assert "rpac verify &#39;my record.json&#39; --ledger LEDGER" in named
+    bare = render(made.body | {"receipt": None}, made.certificate)
+    assert ">rpac verify RECORD</pre>" in bare
+    assert "LEDGER" not in bare
+    assert "answers about the same people add up" in bare

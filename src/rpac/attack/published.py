@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -27,6 +27,9 @@ DECLARED = "declared"
 """Names in an answer about presence: public by declaration, never read off rows."""
 GIVEN = "given, not protected"
 """What a release tells beside its promise *person, given the level*."""
+UNBOOKED = "not booked"
+"""Of a record without a receipt."""
+_CHANGED = "it was changed after it was written, since its own checksum does not fit"
 _NORMAL = 1.959964
 """Half-width of a Gaussian's 95 % interval in standard deviations; of other laws it is near."""
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-fA-F]{32,}(?![0-9a-zA-Z])")
@@ -55,7 +58,7 @@ class Lesson:
         part: "numbers", "intervals", "level", "origin", "names", "hashes", "refusals", ...
         where: Its place in the record.
         tells: What somebody learns from it who knows everything about everybody but one person.
-        heading: `CERTIFIED`, `FACT`, `DECLARED`, `GIVEN` or `DEFECT`.
+        heading: `CERTIFIED`, `FACT`, `DECLARED`, `GIVEN`, `UNBOOKED` or `DEFECT`.
     """
 
     part: str
@@ -85,16 +88,27 @@ class Reading:
     @property
     def verdict(self) -> str:
         """The result in a sentence."""
-        if self.defects:
-            parts = dict.fromkeys(row.part for row in self.defects)
-            return f"DEFECT: {', '.join(parts)} should not be in a public record"
+        parts = dict.fromkeys(row.part for row in self.defects)
+        changed = parts.pop("change", "") is None
+        beside = f"{', '.join(parts)} should not be in a public record" if parts else ""
+        if changed:
+            return f"DEFECT: {_CHANGED}{f'; and {beside}' if beside else ''}"
+        if parts:
+            return f"DEFECT: {beside}"
+        found = {row.heading for row in self.rows}
+        booked = "; not booked: nobody adds it up" if UNBOOKED in found else ""
         if self.person:
-            found = {row.heading for row in self.rows}
             given = " or given, not protected" if GIVEN in found else ""
             names = "; names must have been declared, which cannot be seen here"
-            return f"No defect: all of it is certified{given}{names if DECLARED in found else ''}"
-        facts = [row for row in self.rows if row.heading == FACT]
-        return f"No defect. {len(facts)} facts of the public pool: no promise protects these"
+            names = names if DECLARED in found else ""
+            return f"No defect: all of it is certified{given}{names}{booked}"
+        facts = len([row for row in self.rows if row.heading == FACT])
+        return f"No defect. {facts} facts of the public pool: no promise protects these{booked}"
+
+    def changed(self) -> Reading:
+        """Return the reading of a record whose own checksum does not fit: that is its defect."""
+        told = f"{_CHANGED}: nothing that stands here need be what was released"
+        return replace(self, rows=(Lesson("change", "sha256", told, DEFECT), *self.rows))
 
     def to_dict(self) -> Json:
         """Return the reading as plain data."""
@@ -141,14 +155,18 @@ def outsider(record: Json | str | Path, entries: Iterable[Json] | None = None) -
     found = [*_promise(whole, person=person), *_answer(whole, person=person)]
     beside = _drawn if person else _level
     found += [*beside(whole["certificate"]), *_hashes(whole), *_owners(whole)]
-    return Reading((*found, _refusals(entries)), person)
+    return Reading((*found, *_booked(whole), _refusals(entries, person=person)), person)
 
 
 def _read(path: Path) -> Json:
     if not path.is_file():
         raise refuse("a file that exists", repr(path.name), "Check the path.")
+    text = path.read_bytes()
+    if text.lstrip()[:1] == b"<":
+        move = "Pass the record.json beside it."
+        raise refuse("a record (JSON) as `rpac release --out` writes it", "an HTML page", move)
     try:
-        body = json.loads(path.read_bytes())
+        body = json.loads(text)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
@@ -279,10 +297,11 @@ def _drawn(made: Json) -> Iterator[Lesson]:
     """Yield what stands beside an answer about presence: drawn, requested, or achieved."""
     noise, asked = made.get("noise", {}), made.get("requested", {})
     given = made.get("promise") == "person, given the level"
-    heading, how = (GIVEN, "from these data, as it is") if given else (CERTIFIED, "drawn privately")
+    heading = GIVEN if given else CERTIFIED
     for name in ("levels", "middles", "scales", "power"):
         if noise.get(name) not in (None, {}, []):
-            told = f"{_short(noise[name])}: {how}"
+            how = "drawn privately" if name == "levels" else "drawn privately or declared"
+            told = f"{_short(noise[name])}: {'from these data, as it is' if given else how}"
             yield Lesson("level", f"certificate.noise.{name}", told, heading)
     if noise.get("family") is not None:
         yield Lesson("origin", "answer", "sums lie on a public grid around 0", CERTIFIED)
@@ -353,13 +372,21 @@ def _owners(whole: Json) -> Iterator[Lesson]:
             yield Lesson("units", where, f"{told[1]}: {_OWNERS['units']}", DEFECT)
 
 
-def _refusals(entries: Iterable[Json] | None) -> Lesson:
-    """Return what withheld answers tell: that some sample did not allow them."""
+def _booked(whole: Json) -> Iterator[Lesson]:
+    if whole.get("receipt") is None:
+        told = "not booked: nobody adds it up with other answers about the same people"
+        yield Lesson("booking", "receipt", told, UNBOOKED)
+
+
+def _refusals(entries: Iterable[Json] | None, *, person: bool) -> Lesson:
+    """Return what withheld answers tell; under *person* none is withheld because of data."""
     if entries is None:
         told = "none in a record; the books have them (pass their entries)"
+        told = "none: nothing is refused because of data" if person else told
         return Lesson("refusals", "books", told, CERTIFIED)
     booked = [entry for entry in entries if entry.get("answer") == {"withheld": True}]
     nats = sum(int(entry.get("nano") or 0) for entry in booked) / 1e9
-    told = f"{len(booked)} withheld for {nats:g} nats: each tells that some sample did not allow it"
+    each = "one text for all reasons" if person else "each tells that some sample did not allow it"
+    told = f"{len(booked)} withheld for {nats:g} nats: {each}"
     free = any(not entry.get("nano") for entry in booked)
     return Lesson("refusals", "books", told, DEFECT if free else CERTIFIED)

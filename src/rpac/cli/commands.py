@@ -179,7 +179,7 @@ def _recorded(told: Json, given: Releasing, ask: Ask) -> tuple[Json, BaseExcepti
 
 def _reported(given: Releasing, ask: Ask, made: Release, body: Json, left: float | None) -> str:
     """Write the reports that were asked for, and attack the release; the record is safe by now."""
-    about = _imprint(given.author)
+    about = _imprint(given.author, given.out)
     if given.report:
         _write(given.report, render(body, Certificate.from_json(body["certificate"]), None, about))
     found = _attacked(given, ask, made)
@@ -191,8 +191,9 @@ def _reported(given: Releasing, ask: Ask, made: Release, body: Json, left: float
     return "The attacks are in the sealed report." if ask.person else found.verdict
 
 
-def _imprint(author: str | None) -> Imprint:
-    return Imprint(author or "", datetime.date.today().isoformat(), version("rpac"))
+def _imprint(author: str | None, record: Path | None) -> Imprint:
+    today = datetime.date.today().isoformat()
+    return Imprint(author or "", today, version("rpac"), record.name if record else "")
 
 
 def _attacked(given: Releasing, ask: Ask, made: Release) -> Audit | None:
@@ -250,12 +251,12 @@ def _now_left(ask: Ask) -> float | None:
 
 def audit(given: Attacking) -> Result:
     """Attack what a release of this question would be, or read a record as an outsider."""
-    if [file.suffix for file in given.data or ()] == [".json"]:
+    if [file.suffix for file in given.data or ()] in ([".json"], [".html"], [".htm"]):
         entries = None if given.ledger is None else Ledger(given.ledger).entries()
         (file,) = given.data or []
-        read, whole = outsider(file, entries), records.is_whole(file)
-        changed = "" if whole else "DEFECT: its hash does not fit: it was changed. It says:\n\n"
-        return Result(f"{changed}{read}", read.to_dict(), int(bool(read.defects) or not whole))
+        read = outsider(file, entries)
+        read = read if records.is_whole(file) else read.changed()
+        return Result(str(read), read.to_dict(), int(bool(read.defects)))
     ask = prepare(given, ledger="old")
     found = _of_a_person(ask, given.games) if ask.person else _of_a_sample(ask, given.games)
     shown = [name for name in COLUMNS if name not in {"note", "before"}]
@@ -370,5 +371,5 @@ def report(given: Rendering) -> Result:
     """Render a record."""
     body, made = records.load(given.record)
     _writable(given.out, "Name another with --out.")
-    _write(given.out, render(body, made, None, _imprint(given.author)))
+    _write(given.out, render(body, made, None, _imprint(given.author, given.record)))
     return Result(f"wrote {given.out}", {"report": str(given.out)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -53,11 +54,13 @@ class Imprint:
         author: Who publishes; empty if nobody is named.
         date: When the report was written.
         version: Of rpac.
+        record: Name of the record's file; empty where it is not known.
     """
 
     author: str = ""
     date: str = ""
     version: str = ""
+    record: str = ""
 
     @property
     def line(self) -> str:
@@ -79,7 +82,7 @@ def render(
         certificate: Its certificate, as the record has it.
         sealed: For the owner's version. None: the public version, which says what was requested,
             and of nobody in particular.
-        imprint: Author, date and version.
+        imprint: Author, date and version, and the record's name.
     """
     pages = Environment(
         loader=PackageLoader("rpac", "report"),
@@ -106,6 +109,7 @@ def render(
         character=_character(shown),
         guide=wording.GUIDE,
         imprint=imprint,
+        file=shlex.quote(imprint.record) if imprint.record else "RECORD",
         matched=wording.matched(shown),
         caution=f"{100 * precision.CAUTION:g} %",
         noisy=f"{100 * precision.TOO_NOISY:g} %",
