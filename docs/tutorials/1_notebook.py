@@ -41,10 +41,10 @@ people = rpac.Presence(adult, unit="rows", size=50_000)
 # %% [markdown]
 # ## The price, before anything is spent
 #
-# A budget is a success rate. Somebody who wonders whether Ms Lee is in the table is right half of
-# the time by tossing a coin. At `SuccessRate(0.55)` they are right at most 55 times in 100 after
-# reading the answer, whatever else they know. The comparison below reads no row: it would be the
-# same for any table.
+# A budget is a success rate. If a coin decided whether Ms Lee's rows are in the table, somebody who
+# knows everybody else's would guess it right half of the time. At `SuccessRate(0.55)` they are
+# right at most 55 times in 100 with one answer; several answers add up. The comparison below
+# reads no row: it would be the same for any table.
 
 # %%
 question = st.mean("hours_per_week")
@@ -167,8 +167,9 @@ assert off[large].max() < 2, "an average of a large group is off by more than 8 
 #
 # ## Middles and caps: what you may declare
 #
-# Whatever is public knowledge saves noise if you say it. A *middle* is what averages are counted
-# from. *Caps* are what an entry is at least and at most; with them no level has to be found.
+# Whatever is public knowledge may save noise if you say it. A *middle* is what averages are counted
+# from. *Caps* are what an entry is at least and at most; with them no level has to be found. A
+# level is drawn anew each time, so widths differ from run to run where nothing is declared.
 
 # %%
 declared = {

@@ -55,8 +55,9 @@ assert run(release, lines=4) == 0
 # %% [markdown]
 # ## Is it what was written?
 #
-# A record carries a hash of itself, which finds damage and slips. With the publisher's books it is
-# also held against the entry that was written when the answer was charged.
+# A record carries a hash of itself, which finds damage and slips. That is what an outsider can
+# check, from the record alone. Whoever has the books, their owner or an auditor they let in, also
+# holds it against the entry that was written when the answer was charged.
 
 # %%
 assert run("rpac verify record.json", lines=2) == 0
