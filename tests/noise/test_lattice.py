@@ -28,7 +28,7 @@ def pvalue(noise, draws):
 
 def test_table_draws_follow_the_table_and_no_other():
     noise = rpac.LatticeNoise.gaussian(1.0, 300.0)
-    draws = noise.at(system_uniforms(1_000_000))
+    draws = noise.at(system_uniforms(3_000_000))
     assert pvalue(noise, draws) > 1e-6
     for power in (0.98, 1.02):
         assert pvalue(rpac.LatticeNoise.gaussian(1.0, 300.0 * math.sqrt(power)), draws) < 1e-6
