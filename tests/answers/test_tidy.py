@@ -44,6 +44,8 @@ def test_arrays_and_series_keep_their_shape_and_index():
     series = pd.Series([-1.4, 2.6], index=["a", "b"], name="x")
     made = tidy(series, (series - 1, series + 1))
     assert made.to_dict() == {"a": 0.0, "b": 3.0}
+    whole = np.array([-3, 5])
+    assert tidy(whole, (whole - 1, whole + 1)).dtype == whole.dtype
     assert made.name == "x"
 
 
@@ -59,6 +61,43 @@ def test_names_in_frames_are_left_alone(make):
 
 def test_without_ends_fractions_are_numbers():
     assert tidy({"year": 1990, "median": 3.7}) == {"year": 1990, "median": 4}
+
+
+def test_by_default_only_counts_are_held_and_others_rounded_to_their_bars():
+    value = {"n": -3, "mean": -0.4123, "hours": 39.1349, "pay": 35_122.4, "median": 3.77}
+    low = {"n": -9, "mean": -0.9, "hours": 38.8, "pay": 34_600.0, "median": None}
+    high = {"n": 9, "mean": 0.1, "hours": 39.5, "pay": 35_600.0, "median": None}
+    made = tidied(value, (low, high), counts=True)
+    assert made == {"n": 0, "mean": -0.41, "hours": 39.13, "pay": 35_120.0, "median": 3.77}
+    assert tidied(value, (low, high))["n"] == -3  # integers of which nothing is known
+    assert tidied(value, (low, high), counts=True, least=None)["n"] == -3
+    assert tidied(value, (low, high), least=0)["mean"] == 0.0
+    frame = pd.DataFrame([value])
+    made = tidied(frame, (pd.DataFrame([low]), pd.DataFrame([high])), counts=True)
+    assert made.to_dict("records") == [tidied(value, (low, high), counts=True)]
+
+
+@pytest.mark.parametrize("ends", [None, (None, None), (np.nan, np.nan), (-np.inf, np.inf)])
+def test_without_an_error_bar_nothing_is_rounded(ends):
+    assert tidied(-0.4123, ends) == -0.4123
+
+
+def test_averages_of_groups_keep_their_sign_and_counts_do_not():
+    rows = [{"id": i, "g": "a", "x": -1.0} for i in range(50)]
+    people = rpac.Presence(rows, unit="id", caps={"x": (-1, 1), "rows": 1})
+    asked = rpac.statistics.group_by("g", rpac.statistics.mean("x"), ["a"])
+    release = rpac.privatize(asked, people, rpac.GaussianDP(8))
+    made, (low, high) = release.tidy()["a"], release.noise_interval
+    assert made == pytest.approx(release.value["a"], abs=(high["a"] - low["a"]) / 20)
+    assert made < 0
+    assert len(str(made)) < len(str(release.value["a"]))
+
+
+def test_which_integers_of_a_sample_are_counts_is_not_known():
+    source = rpac.Subsets(list(range(40)), worlds=8)
+    release = rpac.privatize(lambda rows: -len(rows) - int(min(rows)), source, 0.1)
+    assert release.tidy() == release.value < 0
+    assert release.tidy(least=0) == 0
 
 
 def test_a_release_still_says_what_was_released():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -109,17 +109,24 @@ class Release:
         more = _more(self.value)
         return columns(*table(rows, words=self._word)) + (f"\n{more}" if more else "")
 
-    def tidy(self, *, least: float | None = 0, whole: bool = True) -> Any:
-        """Return the value in the same form, its numbers rounded and not below `least`.
+    def tidy(
+        self, *, least: float | Literal["counts"] | None = "counts", whole: bool | None = None
+    ) -> Any:
+        """Return the value in the same form: counts not below 0, other numbers rounded.
 
         Post-processing: it costs nothing, and the release still says what was released. Counts read
-        better so; their average does not, since noise that is below 0 is cut off.
+        better so; their average does not, since noise that is below 0 is cut off. Which numbers are
+        counts is known of statistics and SQL under *person*; elsewhere say `least=0` for them.
 
         Args:
-            least: Numbers below it are put there; None: none are.
-            whole: Whether numbers are rounded to whole ones.
+            least: Numbers below it are put there, all of them; "counts": counts at 0 and others
+                left; None: none are.
+            whole: Whether all numbers are rounded to whole ones; None: to the decimal place of a
+                tenth of their error bar's half-width, where they have one.
         """
-        return tidied(self.value, self.noise_interval, least=least, whole=whole)
+        counts = self.certificate.outputs.get("kind") == "contributions"
+        ends = self.noise_interval
+        return tidied(self.value, ends, least=least, whole=whole, counts=counts)
 
     def plot(self, audit: Any = None) -> Any:
         """Return the release's picture (needs matplotlib): error bars, and what it gives away.

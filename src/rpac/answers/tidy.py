@@ -6,50 +6,100 @@ answer better to read and its average worse: negative counts of empty groups are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from rpac.worlds import tables
 
 
-def tidied(value: Any, ends: Any, *, least: float | None, whole: bool) -> Any:
+def tidied(
+    value: Any,
+    ends: Any,
+    *,
+    least: float | Literal["counts"] | None = "counts",
+    whole: bool | None = None,
+    counts: bool = False,
+) -> Any:
     """Return a released value in the same form, its numbers rounded and held at `least`.
 
     Args:
         value: What was released.
         ends: (low, high) in its form: where they differ there is a number, elsewhere a name. None:
             every fraction is a number.
-        least: Numbers below it are put there; None: none are.
-        whole: Whether numbers are rounded.
+        least: Numbers below it are put there; "counts": counts at 0; None: none are.
+        whole: Whether numbers are rounded to whole ones; None: to a tenth of their error bars.
+        counts: Whether integers are known to be counts.
     """
-    return _tidied(value, ends, lambda v: _number(v, least, whole=whole))
+    how = _How(least, whole, counts)
+    return _tidied(value, ends, how)
 
 
-def _number(value: Any, least: float | None, *, whole: bool) -> Any:
-    found = np.rint(value) if whole else value
-    found = found if least is None else np.maximum(found, least)
-    if np.ndim(value):
-        return found
-    return int(found) if isinstance(value, int) or (whole and np.isfinite(found)) else float(found)
+@dataclass(frozen=True)
+class _How:
+    """How numbers are changed; the fields are arguments of `tidied`."""
+
+    least: float | Literal["counts"] | None
+    whole: bool | None
+    counts: bool
+
+    def number(self, value: Any, ends: Any) -> Any:
+        """Return one number; integers stay integers."""
+        integer = isinstance(value, int)
+        found = value
+        if not integer and self.whole and math.isfinite(value):
+            found = round(value)
+        elif not integer and self.whole is None:
+            found = _near(value, ends)
+        if self.least == "counts":
+            return max(found, 0) if integer and self.counts else found
+        return found if self.least is None else type(found)(max(found, self.least))
+
+    def array(self, value: Any, ends: Any) -> Any:
+        """Return an array of the same type; only where there are numbers it is changed."""
+        sides = [None] * value.size if ends is None else list(zip(*map(_flat, ends), strict=True))
+        found = [
+            self.number(one, side) if moved else one
+            for one, side, moved in zip(
+                _flat(value), sides, _flat(_moved(value, ends)), strict=True
+            )
+        ]
+        return np.array(found, value.dtype).reshape(value.shape)
 
 
-def _tidied(value: Any, ends: Any, change: Callable[[Any], Any]) -> Any:
+def _flat(values: Any) -> list[Any]:
+    return list(np.ravel(values).tolist())
+
+
+def _near(value: float, ends: Any) -> float:
+    """Return a number to the decimal place of a tenth of its error bar's half-width.
+
+    >>> _near(39.1349, (38.8, 39.5)), _near(35_122.4, (34_600.0, 35_600.0)), _near(0.5, None)
+    (39.13, 35120.0, 0.5)
+    """
+    low, high = ends or (None, None)
+    if low is None or high is None or not 0 < high - low < math.inf:
+        return value
+    return round(value, -math.floor(math.log10((high - low) / 20)))
+
+
+def _tidied(value: Any, ends: Any, how: _How) -> Any:
     if isinstance(value, dict):
-        return {key: _tidied(item, _sides(ends, key), change) for key, item in value.items()}
+        return {key: _tidied(item, _sides(ends, key), how) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_tidied(item, _sides(ends, i), change) for i, item in enumerate(value)]
+        return [_tidied(item, _sides(ends, i), how) for i, item in enumerate(value)]
     if isinstance(value, np.ndarray):
-        return np.where(_moved(value, ends), change(value), value)
+        return how.array(value, ends)
     if hasattr(value, "to_dict") and np.ndim(value) == 1:  # a series
         inside = ends and tuple(np.asarray(side) for side in ends)
-        found = _tidied(np.asarray(value), inside, change)
+        found = _tidied(np.asarray(value), inside, how)
         return type(value)(found, index=value.index, name=value.name)
     if value is not None and not isinstance(value, str) and tables.is_table(value):
-        return _frame(value, ends, change)
+        return _frame(value, ends, how)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return change(value) if number and value == value and _moved(value, ends) else value
+    return how.number(value, ends) if number and value == value and _moved(value, ends) else value
 
 
 def _sides(ends: Any, key: Any) -> Any:
@@ -63,7 +113,7 @@ def _moved(value: Any, ends: Any) -> Any:
     return np.asarray(ends[0]) != np.asarray(ends[1])
 
 
-def _frame(value: Any, ends: Any, change: Callable[[Any], Any]) -> Any:
+def _frame(value: Any, ends: Any, how: _How) -> Any:
     """Return a frame of the same kind, a column at a time."""
     import narwhals as nw
 
@@ -74,7 +124,7 @@ def _frame(value: Any, ends: Any, change: Callable[[Any], Any]) -> Any:
     )
     for name in (name for name in frame.columns if frame[name].dtype.is_numeric()):
         beside = ends and tuple(side[name].to_list() for side in sides)
-        found = _tidied(frame[name].to_list(), beside, change)
+        found = _tidied(frame[name].to_list(), beside, how)
         frame = frame.with_columns(nw.new_series(name, found, backend=frame.implementation))
     native = frame.to_native()
     if not relation:
