@@ -45,9 +45,13 @@ def test_what_is_missing_is_blank():
 def test_what_is_drawn_has_a_name_a_value_and_ends():
     rows = [{"dept": "lab", "pay": PAY, "n": {"value": 2, "noise": [None, None]}}, {"x": "yes"}]
     assert numbers(rows) == [
-        {"name": "lab, pay", "value": 200.0, "noise": (150.0, 240.0), "sampling": (100.0, 300.0)},
-        {"name": "lab, n", "value": 2, "noise": None, "sampling": None},
-    ]
+        {"name": "lab, pay", "value": 200.0, "noisy": False, "noise": (150.0, 240.0),
+         "sampling": (100.0, 300.0)},
+        {"name": "lab, n", "value": 2, "noisy": False, "noise": None, "sampling": None},
+    ]  # fmt: skip
+    of_one = [{"": "[15, 20)", "answer": PAY}, {"": "other", "answer": {**PAY, "noise": [-9, 999]}}]
+    assert [one["name"] for one in numbers(of_one)] == ["[15, 20)", "other"]
+    assert [one["noisy"] for one in numbers(of_one)] == [False, True]
     assert drawn(rows) == ["pay"]
 
 

@@ -352,3 +352,14 @@ def test_given_the_level_is_said_in_plan_record_and_report(tmp_path):
     code, out, _ = call("audit", tmp_path / "r.json")
     assert (code, "given, not protected" in out) == (0, True)
     assert call("verify", tmp_path / "r.json")[0] == 0
+
+
+def test_a_release_warns_of_too_few_as_its_plan_does_whatever_the_rows(twins):
+    words = ("staff.csv", "--unit", "id", "--statistic", "mean(pay)", "--size", "12")
+    ((_, planned, _), *_) = twins("plan", *words)
+    (warning,) = re.findall(r"TOO FEW: .*", planned)
+    for code, out, _ in twins("release", *words):
+        assert (code, out.count(f"note: {warning}\n")) == (0, 1)
+    for other in (words[:-2], (*words[:-1], "100000"), (*words, "--caps", "pay=0:9", "--caps",
+                                                       "rows=1")):  # fmt: skip
+        assert not any("TOO FEW" in out for _, out, _ in twins("release", *other))

@@ -303,3 +303,32 @@ def test_the_demo_runs_and_its_report_is_whole(tmp_path):
         assert browser.violations(driver) == []
         assert driver.get_log("browser") == []
         assert browser.requests(driver) == [page.as_uri()]
+
+
+@pytest.mark.parametrize("words", [("plan",), ("plan", "--json"), ("--help",)], ids=" ".join)
+def test_a_reader_who_leaves_early_is_no_failure(words, monkeypatch):
+    """Whatever is left to do is done, but nothing counts as printed."""
+    done = []
+    found = Result("words", {}, 0, lambda: done.append("files") or "", lambda: done.append("shown"))
+    reader, writer = os.pipe()
+    os.close(reader)
+    monkeypatch.setattr("rpac.cli.commands.plan", lambda _: found)
+    monkeypatch.setattr("sys.stdout", os.fdopen(writer, "w"))
+    monkeypatch.setattr("sys.argv", ["rpac", *words])
+    with pytest.raises(SystemExit) as stop:
+        run()
+    assert stop.value.code == 0
+    assert done == ([] if words == ("--help",) else ["files"])
+    sys.stdout.close()  # nothing is left that could fail
+
+
+def test_a_release_into_a_closed_pipe_writes_its_reports(staff):
+    words = [sys.executable, "-m", "rpac", "release", "staff.csv", "--unit", "id", "--statistic",
+             "count()", "--report", "r.html", "--sealed-report", "s.html"]  # fmt: skip
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(words, cwd=staff, stdout=writer, stderr=subprocess.PIPE, timeout=300)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (staff / "r.html").exists()
+    assert (staff / "s.html").exists()

@@ -213,3 +213,12 @@ def test_how_to_simulate_is_said_when_it_is_simulated(given):
     (name,) = given
     with pytest.raises(rpac.InputError, match=f"simulated already; got {name}=. Say it to"):
         privatize(outputs, PEOPLE, 0.1, **given)
+
+
+def test_several_questions_are_one_select():
+    people = rpac.Presence([{"x": 1.0}], unit="rows", caps={"x": (0, 1)})
+    several = [rpac.statistics.mean("x"), rpac.statistics.count()]
+    expected = "Expected one question; got several, in a list. Ask several numbers in one SQL"
+    for source in (people, rpac.Subsets([1.0, 2.0], worlds=4)):
+        with pytest.raises(rpac.errors.InputError, match=expected):
+            rpac.privatize(several, source, 0.1)

@@ -88,6 +88,27 @@ def test_methods_are_compared_in_the_order_of_their_budgets():
 BARS = [("bayes", 0.05, 0.06, False), ("lira", 0.12, 0.14, True)]
 
 
+def test_a_group_of_noise_alone_does_not_settle_the_axis():
+    rows = [
+        {"name": "a", "value": 20.0, "noise": (19.0, 21.0), "noisy": False},
+        {"name": "b", "value": 30.0, "noise": (29.0, 31.0), "noisy": False},
+        {"name": "other", "value": -120.0, "noise": (-697.0, 457.0), "noisy": True},
+    ]
+    told = {"before": 0.5, "after": 0.55, "what": "whether a given person is in the data"}
+    answer, guess = drawn(plots.release_figure(rows, told))
+    low, high = answer.get_xlim()
+    assert 15 < low < 19
+    assert 31 < high < 35
+    assert {one.get_marker() for one in answer.lines} == {"o", "<", ">"}
+    assert "too noisy to publish" in answer.get_xlabel()
+    assert max(map(len, guess.get_title(loc="left").split("\n"))) <= 26
+    for alike in (rows[:2], rows[2:]):  # nobody leaves the axis
+        answer, _ = drawn(plots.release_figure(alike, told))
+        assert answer.get_xlabel() == ""
+    inside = [rows[0], rows[1], {**rows[2], "value": 25.0, "noise": (24.0, 26.0)}]
+    assert drawn(plots.release_figure(inside, told))[0].get_xlabel() == ""
+
+
 def test_attacks_stand_below_what_is_claimed():
     claims = {"certificate": 0.1, "budget": 0.11}
     figure = plots.sandwich(BARS, claims, lower=0.05, limit=0.1, title="ALARM")

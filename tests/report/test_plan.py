@@ -212,3 +212,19 @@ def test_no_channel_for_half_samples_or_labels():
     people = rpac.simulate(rpac.Subsets(np.arange(20.0), worlds=16), np.mean)
     assert rpac.plan(people, 0.1, "auto-pac").channel is None
     assert rpac.plan(rpac.Outputs(["a", "b"]), 0.1).channel is None
+
+
+def test_what_is_planned_elsewhere_is_refused_with_where():
+    people = rpac.Presence([{"x": 1.0}], unit="rows", caps={"x": (0, 1)})
+    question, budget = rpac.statistics.mean("x"), rpac.SuccessRate(0.55)
+    with pytest.raises(
+        rpac.errors.InputError, match=r"rpac.compare\(\(question, people\), \[budget\]\)"
+    ):
+        rpac.plan(question, people, budget)
+    assert rpac.compare((question, people), [budget]).rows
+    halves = rpac.Subsets([1.0, 2.0], worlds=4)
+    for asked in ((np.mean, halves, 0.1), (np.mean, 0.1)):
+        with pytest.raises(
+            rpac.errors.InputError, match=r"rpac.plan\(rpac.simulate\(source, function\)"
+        ):
+            rpac.plan(*asked)

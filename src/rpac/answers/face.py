@@ -42,12 +42,17 @@ def table(rows: list[Json], *, words: bool = False) -> tuple[list[str], list[lis
 
 def numbers(rows: list[Json]) -> list[Json]:
     """Return the numbers of an answer that can be drawn, each with its name and its ends."""
-    found = []
-    for where, name, cell in (line for row in rows for line in _lines(row)):
+    found, lines = [], [line for row in rows for line in _lines(row)]
+    named = len({name for _, name, _ in lines}) > 1
+    for where, name, cell in lines:
         keys = [str(key) for key in where.values() if key is not None]
         if isinstance(cell["value"], int | float) and not isinstance(cell["value"], bool):
             ends = {kind: _known(cell.get(kind)) for kind in _INTERVALS}
-            found.append({"name": ", ".join([*keys, name]), "value": cell["value"]} | ends)
+            own = [name] if named or not keys else []
+            share = precision.relative(cell["value"], cell.get("noise"))
+            noisy = share is not None and share > precision.TOO_NOISY
+            label = ", ".join([*keys, *own])
+            found.append({"name": label, "value": cell["value"], "noisy": noisy} | ends)
     return found
 
 

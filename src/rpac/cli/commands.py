@@ -67,12 +67,14 @@ class Result:
         body: For programs: plain data.
         code: The exit code.
         finish: What is left to do once the text is shown; returns more text, if there is any.
+        printed: What is done before that, but only if nobody closed the pipe the text went to.
     """
 
     text: str
     body: Any
     code: int = 0
     finish: Callable[[], str] | None = None
+    printed: Callable[[], None] | None = None
 
 
 def plan(given: Question) -> Result:
@@ -131,6 +133,7 @@ def release(given: Releasing) -> Result:
     ask = prepare(given, ledger="any")
     asked: Json = {"ledger": ask.ledger, "key": given.key, "method": ask.method} | ask.runs
     asked["asked"] = {"question": ask.text, "about": ask.about}
+    warned = person.too_few(ask)  # before the charge: what fails here costs nothing
     made = privatize(ask.mechanism, ask.source, ask.budget, **asked)
     told = records.said(made)
     body, failed = _recorded(told, given, ask)
@@ -140,20 +143,22 @@ def release(given: Releasing) -> Result:
         lines.append(("booked", made.receipt.place))
     if left is not None:
         lines.append(("left", f"{left:.6g} nats"))
-    notes = made.certificate.outputs.get("notes", [])
+    notes = [*made.certificate.outputs.get("notes", []), *warned]
     shown = answer_text(told["answer"], whole=given.whole)
     text = [shown, *(f"note: {note}" for note in notes), "", told["meaning"], "", aligned(lines)]
     if made.receipt is None:
         text.append("no ledger: spending was not recorded")
 
+    def printed() -> None:
+        if failed is None and not given.out and ask.ledger is not None:  # its only copy
+            records.seal(body, ask.ledger)
+
     def finish() -> str:
         if failed is not None:
             raise failed
-        if not given.out and ask.ledger is not None:  # what is printed is its only copy
-            records.seal(body, ask.ledger)
         return _reported(given, ask, made, body, left)
 
-    return Result("\n".join(text), body, finish=finish)
+    return Result("\n".join(text), body, finish=finish, printed=printed)
 
 
 def _recorded(told: Json, given: Releasing, ask: Ask) -> tuple[Json, BaseException | None]:

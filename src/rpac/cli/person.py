@@ -92,6 +92,14 @@ def _needs(made: Outlook, size: int | None) -> list[str]:
     return said
 
 
+def too_few(ask: Ask) -> list[str]:
+    """Return a plan's warning, if fewer people were declared than a level needs: rows or none."""
+    if not ask.person or ask.source.size is None:
+        return []
+    made = outlook(ask.mechanism, ask.source, ask.budget)
+    return _needs(made, ask.source.size)[1:]
+
+
 def _cells(row: Json) -> list[str]:
     times = row["times"]
     beside = "" if not times else " x largest"

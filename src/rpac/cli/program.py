@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -99,6 +99,8 @@ def _show(result: Result, *, as_json: bool) -> int:
     print(publish(result.body, indent=1) if as_json else result.text, flush=True)
     if result.finish is not None:
         try:
+            if result.printed is not None and not getattr(sys.stdout, "broken", False):
+                result.printed()
             more = result.finish()
         except (Exception, KeyboardInterrupt) as error:  # the answer is paid for: it is shown
             reason = _told(error) if isinstance(error, RpacError) else _reason(error)
@@ -173,6 +175,37 @@ def _fail(words: list[str], kind: str, text: str, code: int) -> int:
     return code
 
 
+class _Piped:
+    """Standard output whose reader may leave early, as `| head` does: that is no failure.
+
+    Attributes:
+        broken: Whether the reader has left; what is written after that goes nowhere.
+    """
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        self._stream, self.broken = stream, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text; return its length."""
+        self._held(self._stream.write, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was written."""
+        self._held(self._stream.flush)
+
+    def _held(self, do: Callable[..., Any], *given: str) -> None:
+        try:
+            do(*given)
+        except BrokenPipeError:
+            self.broken = True
+            with open(os.devnull, "wb") as nowhere:  # the interpreter flushes once more at its end
+                os.dup2(nowhere.fileno(), self._stream.fileno())
+
+
 def run() -> None:
     """Run as the program `rpac`. A terminal that lacks a letter gets its code, not a failure."""
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -180,4 +213,6 @@ def run() -> None:
             sys.stdout.reconfigure(encoding="utf-8")
         else:
             sys.stdout.reconfigure(errors="backslashreplace")
+        piped: Any = _Piped(sys.stdout)
+        sys.stdout = piped
     sys.exit(main())

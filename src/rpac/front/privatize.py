@@ -73,6 +73,9 @@ def privatize(
         BudgetSpent: If what is asked for does not fit into what is left in the books.
         Withheld: If the function failed on some world, or none within the budget was certified.
     """
+    if isinstance(mechanism, list | tuple | set | Mapping):
+        move = "Ask several numbers in one SQL SELECT, or return them all from one function."
+        raise refuse("one question", f"several, in a {type(mechanism).__name__}", move)
     said = n_jobs, seed, store, executor, checkpoint
     asked = _once_simulated(mechanism, source, said, asked)
     if isinstance(source, Presence):

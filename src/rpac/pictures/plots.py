@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -143,7 +144,8 @@ def release_figure(
     """Return the picture of a release: the answer with its intervals, and what it gives away.
 
     Args:
-        rows: Of each number "name", "value", and its "noise" and "sampling" ends, if there are any.
+        rows: Of each number "name", "value", and its "noise" and "sampling" ends, if there are any;
+            those that are "noisy" do not settle the axis.
         told: How often somebody guesses right "before" and "after", and "what".
         nats: "attack", "lower", "bound" and "budget", where an audit was made: the sandwich.
     """
@@ -160,7 +162,8 @@ def release_figure(
     guess.axvline(50, color="0.5", linewidth=1, linestyle=":")
     guess.set_yticks([1, 0], ["before", "after,\nat most"])
     guess.set(xlim=(0, 125), xticks=[0, 50, 100], xlabel="guessed right (%)")
-    guess.set_title(f"what it gives away:\n{told['what']}", fontsize=9, loc="left")
+    what = textwrap.fill(told["what"], 26)
+    guess.set_title(f"what it gives away:\n{what}", fontsize=9, loc="left")
     for axes in rest:
         _between(axes, nats or {})
     return figure
@@ -181,7 +184,29 @@ def _error_bars(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(visible=True, axis="x", alpha=0.3)
     axes.margins(x=0.08)
+    _limited(axes, rows)
     axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+
+
+def _limited(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Let numbers that are not "noisy" settle the axis; what leaves it has an arrow, and a note."""
+    usable = [row for row in rows if not row.get("noisy")]
+    ends = [x for row in usable for x in (row["value"], *(row.get("noise") or ()),
+                                          *(row.get("sampling") or ()))]  # fmt: skip
+    if not ends or len(usable) == len(rows):
+        return
+    margin = 0.08 * (max(ends) - min(ends)) or 0.08 * abs(ends[0]) or 1.0
+    low, high = min(ends) - margin, max(ends) + margin
+    axes.set_xlim(low, high)
+    left = False
+    for place, row in enumerate(rows):
+        first, last = row.get("noise") or (row["value"],) * 2
+        for beyond, at, sign in ((first < low, low, "<"), (last > high, high, ">")):
+            if beyond:
+                left = True
+                axes.plot(at, place, sign, color="tab:blue", markersize=9, clip_on=False)
+    if left:
+        axes.set_xlabel("arrows: goes on beyond the axis, too noisy to publish", fontsize=8)
 
 
 def _between(axes: Any, nats: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from rpac._base.checks import refuse
 from rpac._base.entropy import entropy
 from rpac._base.types import Floats, Json
 from rpac.advantage import nats_to_success
@@ -26,6 +27,7 @@ from rpac.ledger.entries import NANO, exact_nano
 from rpac.noise.base import Law, Noise
 from rpac.noise.codebook import Codebook
 from rpac.noise.grid import tabulate
+from rpac.person.source import Presence
 from rpac.pictures.text import at_most, columns
 from rpac.report import wording
 from rpac.worlds.flatten import flatten
@@ -99,6 +101,16 @@ class Plan:
         return asdict(self)
 
 
+def _of_outputs(outputs: Any, budget: Any) -> None:
+    """Refuse what is planned elsewhere: a question about presence, a function without its run."""
+    if isinstance(outputs, Outputs) and not isinstance(budget, Source):
+        return
+    move = "Simulate first: rpac.plan(rpac.simulate(source, function), budget)."
+    if isinstance(budget, Presence):
+        move = "Under *person*: rpac.compare((question, people), [budget])."
+    raise refuse("outputs of a simulation, then a budget", type(outputs).__name__, move)
+
+
 def plan(
     outputs: Outputs,
     budget: Any,
@@ -118,6 +130,7 @@ def plan(
         full: (d,) answer on the whole table, for the sampling error; the mean of worlds otherwise.
         left: Nats left in the ledger.
     """
+    _of_outputs(outputs, budget)
     limit = as_budget(budget)
     if noise is None:
         with warnings.catch_warnings():
