@@ -59,11 +59,15 @@ class _How:
 
     def array(self, value: Any, ends: Any) -> Any:
         """Return an array of the same type; only where there are numbers it is changed."""
-        sides = [None] * value.size if ends is None else list(zip(*map(_flat, ends), strict=True))
+        pairs = [] if ends is None else list(zip(*map(_flat, ends), strict=True))
+        sides: list[Any] = [None] * value.size if ends is None else pairs
         found = [
             self.number(one, side) if moved else one
             for one, side, moved in zip(
-                _flat(value), sides, _flat(_moved(value, ends)), strict=True
+                _flat(value),
+                sides,
+                _flat(np.broadcast_to(_moved(value, ends), value.shape)),
+                strict=True,
             )
         ]
         return np.array(found, value.dtype).reshape(value.shape)

@@ -73,9 +73,6 @@ def privatize(
         BudgetSpent: If what is asked for does not fit into what is left in the books.
         Withheld: If the function failed on some world, or none within the budget was certified.
     """
-    if isinstance(mechanism, list | tuple | set | Mapping):
-        move = "Ask several numbers in one SQL SELECT, or return them all from one function."
-        raise refuse("one question", f"several, in a {type(mechanism).__name__}", move)
     said = n_jobs, seed, store, executor, checkpoint
     asked = _once_simulated(mechanism, source, said, asked)
     if isinstance(source, Presence):
@@ -94,6 +91,9 @@ def _once_simulated(
     outputs: Any, source: Source, said: tuple[Any, ...], asked: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
     """Return how a record words a question; with outputs refuse what only a simulation takes."""
+    if isinstance(outputs, list | tuple | set | Mapping):
+        move = "Ask several numbers in one SQL SELECT, or return them all from one function."
+        raise refuse("one question", f"several, in a {type(outputs).__name__}", move)
     if not isinstance(outputs, Outputs):
         return asked
     if isinstance(source, Presence):
