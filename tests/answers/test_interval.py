@@ -145,3 +145,15 @@ def _grid(basis, center, axes):
     from rpac.noise.grid import GridNoise
 
     return GridNoise(basis, center, axes)
+
+
+def test_a_law_without_noise_on_turned_axes_has_ends_of_no_width():
+    """Three axes to a number, and no deviation from which a cell could be taken."""
+    outputs = rpac.Outputs(np.random.default_rng(3).normal(size=(30, 3)))
+    with pytest.warns(rpac.ExactRelease):
+        law = rpac.tabulate(outputs, rpac.calibrate(outputs, 9.0))
+    found = ends(outputs, law)
+    assert np.abs(found["ends"]).max() < 1e-8
+    about = outputs.values - outputs.center
+    assert (about.min(axis=0) - 1e-6 <= found["around"][0]).all()
+    assert (found["around"][1] <= about.max(axis=0) + 1e-6).all()

@@ -103,6 +103,8 @@ def test_several_numbers_reach_the_limit_and_beat_noise_after_shrinkage(nats):
     law = rpac.calibrate(CLUSTERED, nats, "channel")
     held(CLUSTERED, nats, law, math.inf)
     found = rpac.Equilibrium().limit(CLUSTERED, law)
+    with pytest.raises(rpac.InputError, match="Expected a Codebook; got GaussianNoise"):
+        rpac.Equilibrium().limit(CLUSTERED, rpac.calibrate(CLUSTERED, 1.0, "auto-pac"))
     assert isinstance(found, Limit)
     assert 0 <= found.gap < 0.01
     noise = rpac.calibrate(CLUSTERED, nats)

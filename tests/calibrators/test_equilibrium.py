@@ -184,7 +184,7 @@ def test_no_noise_where_the_budget_needs_none():
         assert noise.power == 0
         law = noise if isinstance(noise, rpac.LabelChannel) else rpac.tabulate(outputs, noise)
         assert rpac.certify(outputs, law).bound == pytest.approx(np.log(4))
-        with pytest.raises(rpac.Withheld):  # whether noise is needed is a fact of the outputs
+        with pytest.raises(rpac.InputError, match="allow_exact=True"):
             rpac.privatize(mechanism, people, 2.0)
         release = rpac.privatize(mechanism, people, 2.0, allow_exact=True)
         options = [outputs.rebuild(row) for row in outputs.values]

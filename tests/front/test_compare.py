@@ -141,7 +141,7 @@ def test_the_channel_stands_beside_noise_with_its_bias_in_words():
     assert limits == pytest.approx(table.column("channel", "power"), rel=0.01)
     said, proposed = table.notes
     assert "a guess, drawn towards the mean" in said
-    assert "proposed at 0.5, 1 nats" in proposed
+    assert "channel at 0.5, 1 nats" in proposed
     assert said in str(table)
     assert said in table._repr_html_()
     labels = table.plot().axes[0].get_legend_handles_labels()[1]

@@ -74,6 +74,20 @@ def test_forms_in_words(function, said):
     assert debug(function, POOL).answer == said
 
 
+@pytest.mark.parametrize("source", [POOL, PEOPLE], ids=["sample", "person"])
+def test_a_form_that_depends_on_the_rows_is_seen_on_made_up_ones(source):
+    found = debug(lambda rows: np.asarray(rows["pay"])[np.asarray(rows["pay"]) > 5.0], source)
+    assert not found.fine
+    assert found.on == "made-up rows, others"
+    assert "got forms that differ" in found.problems[0]
+
+
+def test_as_many_numbers_as_rows_are_one_form_where_all_halves_have_as_many():
+    assert debug(lambda x: x, rpac.Subsets(np.arange(10.0))).fine
+    found = debug(lambda x: x, rpac.Subsets(np.arange(11.0)))
+    assert found.on == "made-up rows, fewer"
+
+
 def test_a_function_that_changes_its_frame_is_told_which_columns():
     def shift(rows):
         rows["pay"] -= 1

@@ -8,6 +8,7 @@ import pytest
 import rpac
 from rpac._base.entropy import entropy
 from rpac.certificate.evidence import proved_leakage
+from rpac.front.methods import METHODS
 from rpac.front.posterior import first_aim, noise_under, posterior_auto_pac
 
 RNG = np.random.default_rng(0)
@@ -35,17 +36,17 @@ def test_the_aim_leaves_room_for_rounding():
 
 def test_labels_and_single_numbers():
     labels = rpac.Outputs(["a", "b"] * 12)
-    law, codes = noise_under(labels, WEIGHTS, 0.1, "auto-pac")
+    law, codes = noise_under(labels, WEIGHTS, 0.1, METHODS["auto-pac"])
     assert isinstance(law, rpac.LabelChannel)
     assert codes.tolist() == [[0], [1]] * 12
     assert proved_leakage(codes, WEIGHTS, law, entropy(WEIGHTS)) <= 0.1 + 1e-9
     numbers = rpac.Outputs(np.arange(24.0))
-    law, codes = noise_under(numbers, WEIGHTS, 0.1, "equilibrium")
+    law, codes = noise_under(numbers, WEIGHTS, 0.1, METHODS["equilibrium"])
     assert proved_leakage(codes, WEIGHTS, law, entropy(WEIGHTS)) <= 0.1 + 1e-6
 
 
 def test_there_is_noise_even_where_the_posterior_leaves_little():
     sure = np.array([1 - 1e-6, 1e-6])
-    law, _ = noise_under(rpac.Outputs([0.0, 1.0]), sure, 5.0, "auto-pac")
+    law, _ = noise_under(rpac.Outputs([0.0, 1.0]), sure, 5.0, METHODS["auto-pac"])
     assert law.power > 0
     assert math.isfinite(law.power)

@@ -51,9 +51,40 @@ def test_a_bare_release_needs_to_be_allowed():
     worlds = rpac.Worlds([0, 1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a warning would tell about the outputs
-        with pytest.raises(rpac.Withheld):
+        with pytest.raises(rpac.InputError, match=r"below the 0.693147 nats.*allow_exact=True"):
             privatize(lambda x: x, worlds, 2.0)
         assert privatize(lambda x: x, worlds, 2.0, allow_exact=True).value in (0, 1)
+
+
+def test_a_budget_that_needs_no_noise_is_refused_by_public_things_alone(folder):
+    """Before anything runs, for nothing, and in one text for answers that differ and that agree."""
+    ledger, ran = rpac.Ledger(f"{folder}/l.db", budget=9.0), []
+    texts = set()
+    for answer in (lambda x: ran.append(x) or x, lambda x: ran.append(x) or 1.0):
+        with pytest.raises(rpac.InputError, match="Ask for less") as refused:
+            privatize(answer, rpac.Worlds([0.0, 1.0, 2.0]), np.log(3), ledger=ledger)
+        assert not isinstance(refused.value, rpac.Withheld)
+        texts.add(str(refused.value))
+    assert (len(texts), ran, ledger.spent) == (1, [], 0.0)
+    weighed = rpac.Worlds([0.0, 1.0], [0.9, 0.1])
+    with pytest.raises(rpac.InputError, match="below the 0.325083 nats"):
+        privatize(lambda x: x, weighed, 0.4)
+    with pytest.raises(rpac.Withheld, match="pass allow_exact=True"):  # that few differ is data's
+        privatize(lambda x: x > 0, rpac.Worlds([0.0, 1.0, 2.0, 3.0]), 1.0)
+    halves = rpac.Subsets(np.arange(20.0), worlds=16)
+    with pytest.raises(rpac.InputError, match="below the 2.77259 nats"):
+        privatize(np.mean, halves, 3.0)
+
+
+@pytest.mark.parametrize("method", ["equilibrium", "channel"])
+def test_ten_real_numbers_go_out_bare_where_that_is_allowed(method):
+    rows = np.random.default_rng(0).normal(size=(40, 10))
+    made = privatize(lambda x: x, rpac.Worlds([*rows]), 6.0, allow_exact=True, method=method)
+    assert made.certificate.bound == pytest.approx(np.log(40), abs=1e-4)
+    assert np.abs(rows - made.value).max(axis=1).min() < 1e-6
+    low, high = made.noise_interval
+    assert np.abs(np.asarray(low) - made.value).max() < 1e-6
+    assert np.abs(np.asarray(high) - made.value).max() < 1e-6
 
 
 @pytest.mark.parametrize("same", [7, 2.5, "yes"])

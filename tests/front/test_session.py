@@ -66,6 +66,24 @@ def test_a_session_may_answer_with_code_words():
         assert 0.28 < answer.certificate.bound <= 0.3
 
 
+def test_a_session_takes_code_words_of_ones_own():
+    rng = np.random.default_rng(5)
+    worlds = rpac.Worlds([*rng.normal(size=(12, 2))])
+    words = [[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]
+    with Session(worlds, 1.0, method=rpac.Equilibrium(family="channel", words=words)) as session:
+        answer = session.ask(lambda x: x, 0.3)
+        assert answer.value.tolist() in words
+        assert answer.certificate.noise["family"] == "codebook"
+        assert session.ask(lambda x: x, 0.3).certificate.bound <= 0.3
+
+
+@pytest.mark.parametrize("method", [rpac.Equilibrium(), rpac.Isotropic(), 7])
+def test_a_session_refuses_a_calibrator_that_it_would_not_use(method):
+    expected = r"Expected a method's name, or Equilibrium\(family='channel', ...\)"
+    with pytest.raises(rpac.InputError, match=f"{expected}; got {type(method).__name__}"):
+        Session(rpac.Worlds([0.0, 1.0]), 1.0, method=method)
+
+
 def test_a_resumed_session_knows_its_answers(folder):
     def asked():
         ledger = rpac.Ledger(f"{folder}/l.db", budget=None if made else 1.0)

@@ -1,7 +1,9 @@
 """A certificate in words, under every promise."""
 
+import numpy as np
+
 import rpac
-from rpac.pictures.words import PROMISES
+from rpac.pictures.words import MEAN, PROMISES
 
 PERSON = rpac.Certificate(
     promise="person", secret="s", prior="any", bound=0.125, charged=True, entropy=None, bounds={},
@@ -30,3 +32,20 @@ def test_given_the_level_nothing_is_said_of_success_or_epsilon():
 
     told = dict(replace(PERSON, promise="person, given the level").figures())
     assert not {"presence of one person", "differential privacy"} & {*told}
+
+
+def test_of_listed_worlds_it_says_how_often_the_world_itself_is_named():
+    outputs = rpac.Outputs(np.arange(300.0))
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, 1.0, "auto-pac"))
+    told = dict(rpac.certify(outputs, law, draws=2_000).figures())
+    said = "named right 0.333 % of the time before, at most "
+    assert told["the world itself"].startswith(said)
+    after = float(told["the world itself"].removeprefix(said).split(" %")[0])
+    assert 27.0 < after < 29.0
+    assert MEAN in told["information density"]
+    weighed = rpac.Outputs([0.0, 1.0], [0.9, 0.1])
+    bound = rpac.certify(weighed, rpac.tabulate(weighed, rpac.calibrate(weighed, 0.1)))
+    assert "the world itself" not in dict(bound.figures())
+    halves = rpac.simulate(rpac.Subsets(np.arange(20.0), worlds=16), np.mean)
+    made = rpac.certify(halves, rpac.tabulate(halves, rpac.calibrate(halves, 0.1)))
+    assert "the world itself" not in dict(made.figures())

@@ -107,7 +107,9 @@ def _noisy(points: Floats, weights: Floats, law: GridNoise) -> Floats:
         ]
         cell = deviations[c] / _BINS if len(tables) > 1 else 0.0
         room = len(tables) * cell / 2 * np.array([-1.0, 1.0])  # by which atoms may have moved
-        found[:, c] = room + _stepped(points[:, c], weights, *_sum_of(tables, cell))
+        bare = deviations[c] == 0.0  # every axis moves by one number alone: no cell could be found
+        atoms, mass = (law.mean[[c]], np.ones(1)) if bare else _sum_of(tables, cell)
+        found[:, c] = room + _stepped(points[:, c], weights, atoms, mass)
     return found
 
 

@@ -123,6 +123,9 @@ class Equilibrium(Calibrator):
 
     def limit(self, outputs: Outputs, law: Codebook) -> Limit:
         """Return how far a channel is from the rate-distortion limit, over stated candidates."""
+        if not isinstance(law, Codebook):
+            move = 'Pass what rpac.calibrate(outputs, budget, "channel") returns.'
+            raise refuse("a Codebook", type(law).__name__, move)
         return replace(self, family="channel")._channels(outputs).limit(law)
 
     def _lattice(self, outputs: Outputs, nats: float, basis: Floats, spectrum: Floats) -> Noise:

@@ -94,12 +94,16 @@ class Comparison:
         if not drawn_in:
             return []
         least = min(row["keeps"] for row in drawn_in)
-        gains = [f"{row['budget']:.4g}" for row in drawn_in if self._gains(row)]
         found = [f"{DRAWN_IN}: it keeps {least:.0%} of the distance or more; noise keeps all of it"]
+        gains: dict[str, list[str]] = {}
+        for row in drawn_in:
+            if self._gains(row):
+                gains.setdefault(row["method"], []).append(f"{row['budget']:.4g}")
         if gains:
+            each = "; ".join(f"{name} at {', '.join(at)} nats" for name, at in gains.items())
             found.append(
-                f"proposed at {', '.join(gains)} nats if that is no harm: less error than noise, "
-                "even after its best linear shrinkage"
+                f"proposed if that is no harm: {each}: less error than noise, even after its best "
+                "linear shrinkage"
             )
         return found
 

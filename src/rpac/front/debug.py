@@ -26,7 +26,7 @@ from rpac.person import blocks
 from rpac.person.parts import Part, Table
 from rpac.person.source import Presence
 from rpac.questions.functions import BLOCKS, Call, asked
-from rpac.questions.made_up import made_up, made_up_columns
+from rpac.questions.made_up import ROWS, made_up, made_up_columns
 from rpac.worlds import tables
 from rpac.worlds.apart import Apart, packed
 from rpac.worlds.chunks import takes_rng
@@ -38,6 +38,12 @@ from rpac.worlds.source import Draws, Source, Subsets
 
 TRIED = 8
 """Half-samples, blocks or worlds that are tried beside all rows."""
+_MADE_UP = (
+    ("made-up rows", ROWS, 0),
+    ("made-up rows, others", ROWS, 1),
+    ("made-up rows, fewer", ROWS // 3, 2),
+)
+"""What is tried by default, rows and key of each: the form of an answer may depend on neither."""
 Known: TypeAlias = tuple[Form, Any]
 """The form of an answer, and its numbers or its label."""
 _Where: TypeAlias = tuple[str, Callable[[], Any]]
@@ -60,7 +66,7 @@ def debug(
     Args:
         mechanism: Any callable, as for `privatize`.
         source: As for `privatize`. By default the function is tried on made-up rows with its
-            columns: under *person* by declared types, domains and caps alone, otherwise with each
+            columns, three times with other values (and fewer rows), in one form: under *person* by declared types, domains and caps alone, otherwise with each
             column's own entries, drawn apart. No row of a private table is looked at.
         on: A public table (array, list, path, or secret) to try it on instead.
         whole: Try it on all of the data, and on some half-samples, blocks or worlds. What it raises
@@ -130,7 +136,9 @@ def _tables(mechanism: Any, source: Source, on: Any, seed: int, *, whole: bool) 
     elif not whole:
         if made_up(source, size=2) is None:
             raise refuse("a table, an array or a list of rows", type(source).__name__, _MOVE)
-        yield "made-up rows", lambda: made_up(source, reads, seed=seed)
+        for where, size, key in _MADE_UP:
+            size = ROWS if _even_halves(source) else size
+            yield where, partial(made_up, source, reads, size=size, seed=seed + key)
     elif isinstance(source, Draws):
         for i in range(TRIED):
             yield f"draw {i + 1} of the sampler", partial(source.draw, seed + i)
@@ -155,6 +163,12 @@ def _every(source: Subsets) -> Any:
     return np.arange(len(source.take() if source.frame is None else source.frame))
 
 
+def _even_halves(source: Source) -> bool:
+    """Tell whether all half-samples have the same number of rows."""
+    rows = _every(source).size if isinstance(source, Subsets) else 1
+    return isinstance(source, Subsets) and source.units.size == rows and rows % 2 == 0
+
+
 def _of_people(
     source: Presence, on: Any, seed: int, *, whole: bool
 ) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
@@ -164,7 +178,8 @@ def _of_people(
         yield "the table that was passed", lambda: public.part(Part(np.arange(public.size)))
         return
     if not whole:
-        yield "made-up rows", lambda: made_up_columns(source, seed=seed)
+        for where, size, key in _MADE_UP:
+            yield where, partial(made_up_columns, source, size=size, seed=seed + key)
         return
     table, count = Table(source), source.blocks or BLOCKS
     yield "ALL ROWS OF THE DATA", lambda: table.part(Part(np.arange(table.size)))

@@ -106,7 +106,7 @@ def proposed(outputs: Outputs, budget: Any, method: Calibrator) -> Law:
     if outputs.constant.all():
         return exact_noise(outputs)  # a fact of the pool, which no noise hides
     if isinstance(limit, SuccessRate) and on_a_person(outputs, limit):
-        if outputs.kind == "label" or _of_words(method):
+        if outputs.kind == "label" or of_words(method):
             return worst_unit_channel(outputs, limit, method)
         return lifted(worst_unit_noise(outputs.within, limit), outputs)
     if needs_no_noise(outputs, nats):
@@ -196,7 +196,7 @@ def exact_noise(outputs: Outputs) -> Releasable:
     return GridNoise(basis, outputs.center, (axis,) * spectrum.size)
 
 
-def _of_words(method: Calibrator) -> bool:
+def of_words(method: object) -> bool:
     """Whether a method proposes channels to code words."""
     return isinstance(method, Equilibrium) and method.family == "channel"
 
@@ -206,7 +206,7 @@ def worst_unit_channel(outputs: Outputs, limit: SuccessRate, method: Calibrator)
 
     Success grows with the nats that a channel may leak, which are met from below.
     """
-    method = method if _of_words(method) else Equilibrium()
+    method = method if of_words(method) else Equilibrium()
     low, high = np.log(1e-9), np.log(entropy(distinct(outputs.values, outputs.weights)[1]))
     found = method.propose(outputs, float(np.exp(low)))
     for _ in range(40 if outputs.kind == "label" else 16):

@@ -9,9 +9,11 @@ import numpy as np
 from rpac._base.entropy import entropy
 from rpac._base.types import Floats, Ints
 from rpac.budget import Nats
+from rpac.calibrators.base import Calibrator
 from rpac.calibrators.closed_form import auto_pac_numbers, principal
+from rpac.calibrators.equilibrium import Equilibrium
 from rpac.certificate.atoms import distinct
-from rpac.front.methods import calibrate
+from rpac.front.methods import calibrate, of_words
 from rpac.noise.base import Releasable
 from rpac.noise.grid import STEPS_PER_SIGMA, GridNoise, tabulate
 from rpac.worlds.outputs import Outputs
@@ -28,18 +30,19 @@ def first_aim(weights: Floats, nats: float) -> float:
 
 
 def noise_under(
-    outputs: Outputs, weights: Floats, nats: float, method: str
+    outputs: Outputs, weights: Floats, nats: float, method: Calibrator
 ) -> tuple[Releasable, Ints]:
     """Return noise for outputs under a posterior, and the integers of all worlds."""
-    if outputs.span is not None and method != "channel":
+    words = of_words(method)
+    if outputs.span is not None and not words:
         law, codes = noise_under(outputs.within, weights, nats, method)
         assert isinstance(law, GridNoise)
         return law.lifted(outputs.span), codes
-    if outputs.kind != "label" and outputs.dim > 1 and method != "channel":
+    if outputs.kind != "label" and outputs.dim > 1 and not words:
         return posterior_auto_pac(outputs, weights, nats)
     posterior = outputs.under(weights)
-    method = "equilibrium" if outputs.kind == "label" else method
-    noise = calibrate(posterior, Nats(_within(posterior, nats)), method)
+    solver = Equilibrium() if outputs.kind == "label" else method
+    noise = calibrate(posterior, Nats(_within(posterior, nats)), solver)
     law = tabulate(posterior, noise)
     return law, law.encode(outputs.values)
 

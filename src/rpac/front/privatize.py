@@ -17,9 +17,9 @@ from rpac.front.presence import ask
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
 from rpac.release.presence import Inquiry, released
-from rpac.release.release import Request, release
+from rpac.release.release import Request, entropy_of, release
 from rpac.worlds.outputs import Outputs
-from rpac.worlds.source import Source
+from rpac.worlds.source import Source, Subsets, Worlds
 
 _SIMULATING = ("n_jobs", "seed", "store", "executor", "checkpoint")
 """Arguments of a simulation, which outputs have behind them."""
@@ -48,7 +48,7 @@ def privatize(
 
     Args:
         mechanism: Any callable of one secret, as for `simulate`; `guarded` for what may fail. Or
-            its outputs, from `simulate(source, mechanism)`: several budgets, one simulation.
+            its `Outputs`, from `simulate(source, mechanism)`: several budgets, one simulation.
         source: The possible secrets, of which the library draws one. `Presence`: all data are used.
         budget: A number of nats, `Bits`, `SuccessRate`, `ResidualEntropy`; `GaussianDP` too.
         ledger: The books. The charge is checked and written before anything is revealed.
@@ -59,7 +59,8 @@ def privatize(
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation, or for functions by blocks.
         seed: Study randomness; by default 0, for `Draws` a new one each time, or one of `key`.
-        allow_exact: Whether to release without noise where the budget needs none.
+        allow_exact: Whether to release without noise where the budget needs none. Otherwise a
+            budget of the world's entropy or more is refused at once, and for nothing.
         store: As for `simulate`.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
         executor: As for `simulate`.
@@ -84,7 +85,24 @@ def privatize(
         mechanism, source, budget, method_name(method), confidence,
         ledger, key, secret, n_jobs, seed, allow_exact, subject, store, asked, executor, checkpoint,
     )  # fmt: skip
+    _needs_noise(request)
     return release(request, lambda outputs: proposed(outputs, budget, proposer), remembered(ledger))
+
+
+def _needs_noise(request: Request) -> None:
+    """Refuse, by source and budget alone, a budget that lets everything out, unless that is said.
+
+    Whether outputs agree on some worlds, so that less would be enough, is a fact of the data.
+    """
+    if request.allow_exact or not isinstance(request.source, Worlds | Subsets):
+        return
+    most, nats = entropy_of(request.source), request.nats
+    if most is not None and nats is not None and nats >= most:
+        raise refuse(
+            f"a budget below the {most:.6g} nats that the drawn world has at most",
+            f"{nats:.6g} nats, for which any answer goes out without noise",
+            "Ask for less, or pass allow_exact=True to release it as it is.",
+        )
 
 
 def _once_simulated(

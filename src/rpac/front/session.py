@@ -8,8 +8,10 @@ from typing import Any, final
 from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints, Json
 from rpac.answers.release import Release
+from rpac.calibrators.base import Calibrator
+from rpac.calibrators.equilibrium import Equilibrium
 from rpac.front.hearing import Hearing, answers_of, heard
-from rpac.front.methods import held_method
+from rpac.front.methods import held_method, method_name, of_words
 from rpac.front.posterior import first_aim, noise_under
 from rpac.front.presence import ask_adding
 from rpac.ledger.ledger import Ledger
@@ -34,7 +36,8 @@ class Session(Conversation):
             opened again with the same source, ledger and store it goes on. Needs a ledger that
             is anchored.
         method: Calibrator for single numbers. Several numbers get Auto-PAC noise, whose bound has
-            no sampling error, unless it is "channel"; labels the equilibrium.
+            no sampling error, unless it is "channel"; labels the equilibrium. A name, or
+            `Equilibrium(family="channel", ...)` with words or a loss of its own.
         secret: The secret itself, one of `Worlds`, where it is given rather than drawn.
         subject: Whom a given secret is about. Books take one session or release for a dataset
             and subject, however its possible values are listed.
@@ -60,7 +63,7 @@ class Session(Conversation):
         ledger: Ledger | None = None,
         *,
         store: str | Path | None = None,
-        method: str = "auto-pac",
+        method: str | Equilibrium = "auto-pac",
         secret: Any = None,
         subject: str = "",
         executor: Any = None,
@@ -80,13 +83,13 @@ class Session(Conversation):
         ledger: Ledger | None = None,
         *,
         store: str | Path | None = None,
-        method: str = "auto-pac",
+        method: str | Equilibrium = "auto-pac",
         secret: Any = None,
         subject: str = "",
         executor: Any = None,
     ) -> None:
-        held_method(source, method)
-        self._name = method
+        self._solver = _of_a_session(source, method)
+        self._name = method_name(method)
         self._heard: list[Json] = []
         super().__init__(source, budget, ledger, store, secret, subject, executor)
 
@@ -118,7 +121,18 @@ class Session(Conversation):
         return self._name
 
     def _propose(self, outputs: Outputs, weights: Floats, nats: float) -> tuple[Releasable, Ints]:
-        return noise_under(outputs, weights, nats, self._name)
+        return noise_under(outputs, weights, nats, self._solver)
 
     def _first_aim(self, weights: Floats, nats: float) -> float:
         return first_aim(weights, nats)
+
+
+def _of_a_session(source: Source, method: str | Equilibrium) -> Calibrator:
+    """Return the calibrator of a method whose leakage a session can bound without draws."""
+    if not isinstance(method, str) and not of_words(method):
+        raise refuse(
+            "a method's name, or Equilibrium(family='channel', ...)",
+            type(method).__name__,
+            "Several numbers of a session have Auto-PAC noise, or code words.",
+        )
+    return held_method(source, method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,10 @@ FACTS = (
     'The promise "person" would protect them, "sample" does not'
 )
 """What that means."""
+EVEN = "all equally likely"
+"""A prior that favours no world, as certificates word it."""
+MEAN = "half of all releases tell the first or more, some mislead: the bound is on the mean"
+"""What these quantiles are beside the bound."""
 _SHOWN = 12
 
 
@@ -82,7 +87,7 @@ class InWords:
         guess = at_most(100 * self.success_rate(0.5), 4)
         quantiles = self.density_quantiles.items()
         density = ", ".join(f"{100 * float(q):g} % {v:.4g}" for q, v in quantiles)
-        density = f"{density} (estimated quantiles, nats)" if density else "not drawn"
+        density = f"{density} (estimated quantiles, nats; {MEAN})" if density else "not drawn"
         found = [
             ("promise", f"{self.promise}: {PROMISES[self.promise]}"),
             ("secret", self.secret),
@@ -95,6 +100,8 @@ class InWords:
             self._error,
         ]  # fmt: skip
         place = [label for label, _ in found].index("a yes-or-no guess")
+        if world := self._world_itself:
+            found.insert(place + 1, ("the world itself", world))
         if self.worst_unit_success is not None:
             rate = f"at most {at_most(100 * self.worst_unit_success, 4)} %"
             told = f"guessed right 50 % without this answer, {rate} with it{with_}"
@@ -103,6 +110,19 @@ class InWords:
             rest = f"{self.residual_entropy:.6g} of {self.entropy:.6g} nats"
             found.insert(place, ("residual entropy", rest))
         return found + ([("not protected", self.facts_in_words)] if self.facts else [])
+
+    @property
+    def _world_itself(self) -> str:
+        """How often the drawn one of listed worlds is named; empty where the prior is not even.
+
+        Half-samples have the membership of a person in its place.
+        """
+        listed = "worlds was drawn" in str(self.secret)
+        if not listed or self.prior != EVEN or self.entropy is None:
+            return ""
+        blind = math.exp(-self.entropy)
+        after = at_most(100 * self.success_rate(blind), 3)
+        return f"named right {100 * blind:.3g} % of the time before, at most {after} % after"
 
     @property
     def _error(self) -> tuple[str, str]:

@@ -86,7 +86,7 @@ class Request:
         halves = isinstance(self.source, Subsets)
         if isinstance(limit, SuccessRate) and limit.prior == 0.5 and halves:
             return None
-        return limit.nats(_entropy(self.source) if isinstance(limit, ResidualEntropy) else None)
+        return limit.nats(entropy_of(self.source) if isinstance(limit, ResidualEntropy) else None)
 
     def outputs(self) -> Outputs:
         """Return the mechanism's outputs on every world: simulated now, or before."""
@@ -139,7 +139,7 @@ def given_line(subject: str, who: str) -> Line:
     return Line(digest("given", name), digest("given", name, who))
 
 
-def _entropy(source: Source) -> float | None:
+def entropy_of(source: Source) -> float | None:
     """Return H(X) of the drawn world, from the prior alone; None for open distributions."""
     if isinstance(source, Draws):
         return None
