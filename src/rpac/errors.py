@@ -63,8 +63,8 @@ class Withheld(MechanismError, BudgetExceeded, InputError):
             "Expected an answer that every possible sample allows within the budget; got a refusal "
             "that depends on the data, so its reason is withheld (books charge "
             f"{self.NATS:g} nats for it). rpac.debug(function, source) tries it on made-up data "
-            "and shows its errors: catch them inside it. Else raise the budget, or if it is near what "
-            "a world can tell at all, pass allow_exact=True.",
+            "and shows its errors: catch them inside it. Else raise the budget; if it may be all "
+            "that the answer can tell, pass allow_exact=True.",
         )
 
 

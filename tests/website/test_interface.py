@@ -1,5 +1,7 @@
 """The made pages: all public names, all commands and options."""
 
+import ast
+import importlib
 import re
 
 import pytest
@@ -8,10 +10,13 @@ from website import interface
 
 import rpac
 from rpac.cli import app
+from tests.conftest import ROOT
 from tests.test_interface import NAMES, found
 
 PAGES = interface.pages()
 TEXT = "\n".join(PAGES.values())
+FILES: set[str] = set()
+"""Names of files that begin like names of the package."""
 SHOWN = re.findall(r"^::: (\S+)$", TEXT, re.M)
 
 
@@ -36,6 +41,40 @@ def test_every_shown_name_has_a_docstring():
             short = short.replace(home.removeprefix("rpac."), public)
         thing = found(short)
         assert not callable(thing) or thing.__doc__, name
+
+
+def test_what_debug_returns_is_on_the_page_of_asking():
+    assert {"rpac.debug", "rpac.Trial"} <= {*rpac_names(PAGES["interface/asking.md"])}
+
+
+def test_texts_name_what_exists():
+    """Every `rpac.x` in a text of the package: a public name, a module, or a field of one."""
+    told = set()
+    for path in (ROOT / "src" / "rpac").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                told |= {*re.findall(r"(?<![\w./:-])rpac((?:\.[A-Za-z_]\w*)+)", node.value)}
+    assert {".debug", ".Subsets", ".Ledger"} <= told
+    missing = {name for name in told if not _is_there(name)}
+    assert missing <= FILES, missing
+
+
+def _is_there(dotted):
+    at, path = rpac, "rpac"
+    for part in dotted[1:].split("."):
+        path = f"{path}.{part}"
+        try:
+            at = getattr(at, part)
+        except AttributeError:
+            try:
+                at = importlib.import_module(path)
+            except ImportError:
+                return False
+    return True
+
+
+def rpac_names(page):
+    return re.findall(r"^::: (\S+)$", page, re.M)
 
 
 def test_a_module_without_a_page_is_refused():

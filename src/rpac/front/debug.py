@@ -66,8 +66,9 @@ def debug(
     Args:
         mechanism: Any callable, as for `privatize`.
         source: As for `privatize`. By default the function is tried on made-up rows with its
-            columns, three times with other values (and fewer rows), in one form: under *person* by declared types, domains and caps alone, otherwise with each
-            column's own entries, drawn apart. No row of a private table is looked at.
+            columns, three times with other values and fewer rows, which must give one form: under
+            *person* by declared types, domains and caps alone, otherwise with each column's own
+            entries, drawn apart. No row of a private table is looked at.
         on: A public table (array, list, path, or secret) to try it on instead.
         whole: Try it on all of the data, and on some half-samples, blocks or worlds. What it raises
             may quote rows: for the owner's own screen.
@@ -134,11 +135,7 @@ def _tables(mechanism: Any, source: Source, on: Any, seed: int, *, whole: bool) 
         path = isinstance(on, str) and isinstance(source, Subsets) and source.frame is not None
         yield "the table that was passed", lambda: tables.read(on) if path else copy.deepcopy(on)
     elif not whole:
-        if made_up(source, size=2) is None:
-            raise refuse("a table, an array or a list of rows", type(source).__name__, _MOVE)
-        for where, size, key in _MADE_UP:
-            size = ROWS if _even_halves(source) else size
-            yield where, partial(made_up, source, reads, size=size, seed=seed + key)
+        yield from _of_nobody(source, reads, seed)
     elif isinstance(source, Draws):
         for i in range(TRIED):
             yield f"draw {i + 1} of the sampler", partial(source.draw, seed + i)
@@ -161,6 +158,15 @@ def _own(worlds: Any, i: int) -> Any:
 
 def _every(source: Subsets) -> Any:
     return np.arange(len(source.take() if source.frame is None else source.frame))
+
+
+def _of_nobody(source: Source, reads: Any, seed: int) -> Iterator[_Where]:
+    """Yield made-up tables, of as many rows where all half-samples have as many."""
+    if made_up(source, size=2) is None:
+        raise refuse("a table, an array or a list of rows", type(source).__name__, _MOVE)
+    for where, fewer, key in _MADE_UP:
+        size = ROWS if _even_halves(source) else fewer
+        yield where, partial(made_up, source, reads, size=size, seed=seed + key)
 
 
 def _even_halves(source: Source) -> bool:
