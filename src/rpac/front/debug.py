@@ -172,7 +172,7 @@ def _of_nobody(source: Source, reads: Any, seed: int) -> Iterator[_Where]:
 def _even_halves(source: Source) -> bool:
     """Tell whether all half-samples have the same number of rows."""
     rows = _every(source).size if isinstance(source, Subsets) else 1
-    return isinstance(source, Subsets) and source.units.size == rows and rows % 2 == 0
+    return bool(isinstance(source, Subsets) and source.units.size == rows and rows % 2 == 0)
 
 
 def _of_people(

@@ -59,8 +59,7 @@ def privatize(
         confidence: Of the certificate, where it is statistical.
         n_jobs: Processes for the simulation, or for functions by blocks.
         seed: Study randomness; by default 0, for `Draws` a new one each time, or one of `key`.
-        allow_exact: Whether to release without noise where the budget needs none. Otherwise a
-            budget of the world's entropy or more is refused at once, and for nothing.
+        allow_exact: Whether to release without noise where the budget needs none; else refused.
         store: As for `simulate`.
         asked: {"question": its text, "about": {...}} for the record; its name by default.
         executor: As for `simulate`.
@@ -74,8 +73,7 @@ def privatize(
         BudgetSpent: If what is asked for does not fit into what is left in the books.
         Withheld: If the function failed on some world, or none within the budget was certified.
     """
-    said = n_jobs, seed, store, executor, checkpoint
-    asked = _once_simulated(mechanism, source, said, asked)
+    asked = _once_simulated(mechanism, source, (n_jobs, seed, store, executor, checkpoint), asked)
     if isinstance(source, Presence):
         _no_world(secret, subject, executor, checkpoint)
         inquiry = Inquiry(mechanism, source, budget, ledger, key, asked=asked)
