@@ -40,7 +40,7 @@ def test_of_listed_worlds_it_says_how_often_the_world_itself_is_named():
         density_quantiles={"0.5": 1.5},
     )  # fmt: skip
     told = dict(made.figures())
-    said = "named right 0.333 % of the time before, at most 27.9 % after"
+    said = "named right 0.333 % without this answer, at most 27.9 % with it"
     assert told["the world itself"] == said
     assert told["information density"] == f"50 % 1.5 (estimated quantiles, nats; {MEAN})"
     for other in (

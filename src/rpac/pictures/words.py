@@ -122,7 +122,7 @@ class InWords:
             return ""
         blind = math.exp(-self.entropy)
         after = at_most(100 * self.success_rate(blind), 3)
-        return f"named right {100 * blind:.3g} % of the time before, at most {after} % after"
+        return f"named right {100 * blind:.3g} % without this answer, at most {after} % with it"
 
     @property
     def _error(self) -> tuple[str, str]:
