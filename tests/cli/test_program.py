@@ -73,7 +73,7 @@ def test_from_plan_to_verified_report(staff, tmp_path):
     words = ("release", *project, "--sql", sql, "--out", record, "--report", page, "--key", "k1")
     code, out, err = call(*words, "--sealed-report", sealed)
     assert (code, err) == (0, "")
-    assert "any yes-or-no fact about the sample is right 50 % of the time now, at most" in out
+    assert "any yes-or-no fact about the sample, and is right 50 % of the time without" in out
     assert "\n[ ] holds the answer on the drawn sample, without its noise (95 %)\n( ) holds" in out
     assert out.count("]  (") == 2  # departments
     assert "Who is most exposed" in sealed.read_text()

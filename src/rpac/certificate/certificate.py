@@ -24,16 +24,12 @@ ADVERSARY = (
     "knows every world, the mechanism, the noise law and all earlier releases; "
     "computationally unbounded"
 )
-ADDS_UP = (
-    "other answers about the same people: the figures hold by this answer alone, and answers add up"
-)
 NOT_COVERED = (
     "the pool: who is in it, and anything true of every world, such as numbers on which all worlds "
     "agree, names and shape of an answer, noise level and error bars. It was declared public",
     "success against somebody who already knows part of the drawn world (their prior is higher)",
     "rare large disclosures: the bound is an average; the owner's certificate has quantiles",
     "a hostile mechanism that talks to the outside",
-    ADDS_UP,
 )
 PERSON_ADVERSARY = (
     "knows every other row and all of this person's, the question and all earlier releases, and "
@@ -43,7 +39,7 @@ PERSON_NOT_COVERED = (
     "families, and groups of people who act together: the unit's id says who one person is",
     "what is true of everybody like you whether you are in the data or not",
     "running time and memory",
-    ADDS_UP,
+    "other answers about the same people: the figures hold by this answer alone, and answers add up",
 )
 VALUE_NOT_COVERED = (
     "your value, if it is known that you are in: telling it from another is at most twice the "
