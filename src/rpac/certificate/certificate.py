@@ -39,7 +39,7 @@ PERSON_NOT_COVERED = (
     "families, and groups of people who act together: the unit's id says who one person is",
     "what is true of everybody like you whether you are in the data or not",
     "running time and memory",
-    "other answers about the same people: the figures hold by this answer alone, and answers add up",
+    "other answers about the same people: figures hold by this answer alone, and answers add up",
 )
 VALUE_NOT_COVERED = (
     "your value, if it is known that you are in: telling it from another is at most twice the "
