@@ -29,8 +29,10 @@ sh -eux commands.sh
 step "the report is opened"
 grep -q "<svg" report.html
 if command -v chromium > /dev/null; then
-  chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
-    --user-data-dir="$PWD/profile" --dump-dom "file://$PWD/report.html" > seen.html 2> chromium.log
+  profile=$(mktemp -d /tmp/rpac-XXXXXX)  # a short path: Chromium opens a socket in it
+  TMPDIR=$profile chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+    --user-data-dir="$profile" --dump-dom "file://$PWD/report.html" > seen.html 2> chromium.log
+  rm -rf "$profile"
   grep -q "<svg" seen.html
 else
   echo "Chromium was not found: only that the report is there was checked"

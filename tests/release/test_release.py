@@ -395,7 +395,7 @@ REASONS = {
     "too wide a spread": {"mechanism": lambda x: 1e300 * x.mean() ** 9},
     "no certificate": {"method": Weak()},
     "a search that fails": {"method": Silly()},
-    "no noise is needed": {"mechanism": lambda x: int(x.mean() > 1.6), "budget": 5.0},
+    "no noise is needed": {"mechanism": lambda x: int(x.mean() > 1.6), "budget": 4.0},
 }
 
 
