@@ -1,6 +1,7 @@
 """Figures as SVG: well-formed, and every mark where its number is."""
 
 import math
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -226,6 +227,14 @@ def test_one_value_without_any_spread_is_drawn():
     root = read(svg.intervals([{"x": cell(3.0, [3.0, 3.0])}], "x"))
     assert inside(root)
     assert float(marks(root, "circle")[0].get("cx")) == 30
+
+
+@pytest.mark.parametrize("apart", [0.0, 1.0, 300.0, 1e5])
+def test_large_numbers_that_nearly_agree_are_drawn(apart):
+    ends = [-1.3e11 - apart, -1.3e11 + apart]
+    rows = [{"k": "a", "p": {"value": end, "noise": ends}} for end in ends]
+    labels = re.findall(r">(-1\.\d+e\+11)<", svg.intervals(rows, "p"))
+    assert len(labels) == len(set(labels)) >= 2
 
 
 def test_counts_are_bars_that_begin_at_zero():

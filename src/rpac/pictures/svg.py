@@ -13,6 +13,8 @@ from rpac.pictures.text import at_most
 
 MOST = 500
 """Rows of an answer that are drawn; what is left out is said."""
+_FINEST = 1e-5
+"""Share of the largest number that an axis spans at least: what differs by less looks alike."""
 WIDTH = 640
 """Of every figure, in its own units; the page scales it."""
 
@@ -233,7 +235,8 @@ def intervals(
 
 def _ticks(low: float, high: float) -> list[float]:
     """Return two to eight round numbers, from one below to one above."""
-    span = (high - low) or abs(high) or 1.0
+    size = max(abs(low), abs(high))
+    span = max(high - low, _FINEST * size) or 1.0
     ten = 10.0 ** math.floor(math.log10(span / 3))
     step = next(ten * lead for lead in (1, 2, 5, 10) if span / (ten * lead) <= 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -242,7 +245,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _tick(value: float) -> str:
     """Return a round number as it fits below an axis."""
-    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e7 and value == int(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e7 and value == int(value) else f"{value:.8g}"
 
 
 def _fitting(text: str, most: int = 60) -> str:
