@@ -56,6 +56,28 @@ def test_the_control_variates_explain_most_of_the_variance(monkeypatch):
     assert max(shares) < 0.1
 
 
+def test_slopes_are_the_best_within_their_limits_though_controls_are_all_but_equal():
+    """Those of a plain fit are about 25 and -25: cut off, (1, 0) would leave more variance."""
+    rng = np.random.default_rng(4)
+    first = rng.normal(size=40_000)
+    controls = np.stack([first, first + 0.02 * rng.normal(size=40_000), np.ones(40_000)], axis=1)
+    deficits = 0.4 * first - 25 * (controls[:, 1] - first) + rng.normal(size=40_000)
+    slopes = sampled.control_slopes(deficits, controls)
+    assert ((slopes >= 0) & (slopes <= 1)).all()
+    assert slopes[2] == 0
+    ways = [(a, b) for a in np.linspace(0, 1, 41) for b in np.linspace(0, 1, 41)]
+    least = min((deficits - a * controls[:, 0] - b * controls[:, 1]).var() for a, b in ways)
+    assert (deficits - controls @ slopes).var() <= 1.001 * least
+
+
+def test_a_certificate_scatters_little_where_worlds_lie_in_a_rectangle(truths):
+    case = truths("gaussian_equilibrium_2d")[0]
+    outputs = rpac.Outputs(np.array(case["atoms"]), case["p"])
+    law = rpac.tabulate(outputs, rpac.calibrate(outputs, case["budget"]))
+    bounds = [rpac.certify(outputs, law).bound for _ in range(4)]
+    assert max(bounds) - min(bounds) <= 3e-4 * case["budget"]
+
+
 def test_worlds_very_far_apart_are_certified_by_their_entropy():
     """Scores carry the rounding of large exponents; they are clipped to what they can be."""
     values = np.random.default_rng(3).normal(size=(50, 2)) * 1e7

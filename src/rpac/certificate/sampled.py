@@ -55,6 +55,8 @@ _MOST_NOISE, _LEAST_DRAWS = 6_000_000, 20_000
 _LOOKS = 8
 """Batches of the draws that are planned: the first two at once, then a look after each."""
 _MOST_SCORES = 1_000_000
+_TURNS = 100
+"""Rounds in which slopes are bettered, one control after another."""
 NEVER = -math.inf
 """The limit of draws that end with the last of them."""
 
@@ -117,10 +119,19 @@ def control_slopes(deficits: Floats, controls: Floats) -> Floats:
     """Return slopes of deficits on control variates, (k,), that leave little variance.
 
     Not negative, because the controls' means are bounded from below only; at most 1, so that
-    rounding stays rounding where a control hardly varies. Controls that are all but equal share.
+    rounding stays rounding where a control hardly varies. The best such slopes, one after another
+    in turns: controls that are all but equal would have opposite ones without the limits, and
+    cutting those off leaves more variance than there was.
     """
-    fit = np.linalg.lstsq(controls - controls.mean(axis=0), deficits - deficits.mean(), rcond=1e-6)
-    return np.asarray(np.clip(fit[0], 0.0, 1.0))
+    away = controls - controls.mean(axis=0)
+    gram, cross = away.T @ away, away.T @ (deficits - deficits.mean())
+    own, slopes = np.diagonal(gram), np.zeros(len(cross))
+    moving = np.flatnonzero(own > 1e-12 * own.max(initial=0.0))
+    for _ in range(_TURNS):
+        for j in moving:
+            step = (cross[j] - gram[j] @ slopes) / own[j]
+            slopes[j] = min(max(slopes[j] + step, 0.0), 1.0)
+    return slopes
 
 
 def default_draws(worlds: int, rank: int) -> int:
