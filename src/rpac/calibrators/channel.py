@@ -24,7 +24,7 @@ from rpac.worlds.outputs import Outputs
 
 GAIN = 0.01
 """Share of the distortion below which more words are not worth it."""
-MOST_WORDS = 2_048
+MOST_WORDS = 4_096
 _FULL = 0.75
 """Share of the words that must have stayed apart for more of them to be tried."""
 _FEW = 512
