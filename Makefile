@@ -42,6 +42,8 @@ bench: $(VENV)/.installed .neighbours/.installed
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.sql
 	RPAC_FUZZ=50000 $(BIN)/pytest -q tests/cli -k thousand
+	RPAC_QUESTIONS=1000 $(BIN)/pytest -q tests/sql/test_presence.py -k odd_person
+	$(BIN)/python -m benchmarks.queries 2000
 	$(BIN)/python -m benchmarks.attack
 	for part in presence curves twins ledger release session cluster dimension people contributed scale speed start channel faults; do \
 	  $(BIN)/python -m benchmarks.$$part || exit 1; done

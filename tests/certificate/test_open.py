@@ -8,7 +8,7 @@ import rpac
 from rpac.certificate.open import code_box, open_bound
 from rpac.oracles import laws
 
-REPEATS = 200
+REPEATS = 60
 CONFIDENCE = 0.9
 
 
@@ -25,7 +25,7 @@ def bounds(law, dim, sigma, repeats):
         yield rpac.certify(outputs, noise, CONFIDENCE).bound
 
 
-@pytest.mark.parametrize("dim", [1, 3, 10])
+@pytest.mark.parametrize("dim", [1, 3])
 @pytest.mark.parametrize("law", laws(), ids=lambda law: law.name)
 def test_coverage_and_tightness(law, dim):
     truth = dim * law.nats(1.0)

@@ -175,7 +175,7 @@ def test_many_processes_spend_to_the_exact_cap(folder):
 
 
 def test_kill_9_loses_nothing_that_was_acknowledged(folder):
-    found = long_run.kills(f"{folder}/l.db", 100, cap=2_000)
+    found = long_run.kills(f"{folder}/l.db", 30, cap=2_000)
     assert found["lost"] == 0
     assert 0 < found["acknowledged"] <= found["recorded"] <= found["cap"]
 

@@ -35,7 +35,7 @@ def published_names():
 
 
 @needs_data
-@pytest.mark.parametrize("name", ["mnist", "cifar10", "cifar100", "ag_news"])
+@pytest.mark.parametrize("name", ["cifar10", "ag_news"])
 def test_classifiers_from_data_to_tables(name, tmp_path):
     made = reproduce.reproduce(name, DATA, tmp_path, SMALL)
     assert not reproduce.broken(made)

@@ -167,10 +167,10 @@ def test_nothing_beside_the_numbers_tells_of_a_person(name):
             assert seen(other, sql) == expected, sql
 
 
-def test_a_few_hundred_random_queries_tell_nothing():
-    differences, outcomes = queries.run(200, seed=11, fresh=25)
+def test_random_queries_tell_nothing():
+    differences, outcomes = queries.run(70, seed=11, fresh=8)
     assert not differences, differences[0]
-    assert outcomes["answered"] > 60
+    assert outcomes["answered"] > 20
     assert not outcomes["withheld"]
 
 

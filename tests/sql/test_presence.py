@@ -1,6 +1,7 @@
 """SQL under the promise *person*: answers, refusals, and what one person can change."""
 
 import datetime
+import os
 from collections import Counter
 
 import numpy as np
@@ -473,7 +474,8 @@ def test_one_odd_person_changes_nothing_but_their_own_rows(kind, tmp_path):
     folder = tmp_path if kind == "csv" else None
     without, joined = asked_of(extra=False, folder=folder), asked_of(extra=True, folder=folder)
     outcomes = Counter()
-    for sql in questions(220, seed=31):
+    asked = int(os.environ.get("RPAC_QUESTIONS", "80"))
+    for sql in questions(asked, seed=31):
         (seen, rows), (also, more) = public(without, sql), public(joined, sql)
         assert seen == also, sql
         own = more.pop("zoe", Counter())
@@ -482,14 +484,14 @@ def test_one_odd_person_changes_nothing_but_their_own_rows(kind, tmp_path):
         outcomes["refused" if seen[0] == "refused" else "answered"] += 1
         outcomes["filled"] += bool(rows)
         outcomes["own"] += bool(own)
-    assert outcomes["answered"] >= 150, outcomes
-    assert outcomes["filled"] >= 130, outcomes
-    assert outcomes["own"] >= 80, outcomes
+    assert outcomes["answered"] >= 0.65 * asked, outcomes
+    assert outcomes["filled"] >= 0.55 * asked, outcomes
+    assert outcomes["own"] >= 0.35 * asked, outcomes
 
 
 def test_frames_and_files_are_read_alike(tmp_path):
     frames, files = asked_of(extra=True), asked_of(extra=True, folder=tmp_path)
-    for sql in questions(60, seed=7):
+    for sql in questions(30, seed=7):
         assert public(frames, sql)[1] == public(files, sql)[1], sql
 
 
@@ -502,7 +504,7 @@ def test_the_order_of_rows_cannot_tell():
         keys={"dept": ["ops", "lab", "law"], "decade": [20, 30, 40, 50], "h": [1, 3, 7]},
         schema={"born": {"type": "date"}, "cost": {"type": "number"}},
     )  # fmt: skip
-    for sql in questions(60, seed=9):
+    for sql in questions(30, seed=9):
         assert public(one, sql)[1] == public(other, sql)[1], sql
 
 

@@ -173,6 +173,7 @@ KEYS = {
     "l_shipmode": ["MAIL", "SHIP"], "l_year": [1995, 1996], "o_year": list(range(1992, 1999)),
 }  # fmt: skip
 TAKEN = (1, 5, 6, 7, 8, 9, 12, 13, 14, 19)
+ON_A_SERVER = (1, 5, 8, 13, 14)
 IN_SPARK = (6, 13)
 
 
@@ -211,7 +212,7 @@ def test_tpch_is_answered_alike_on_a_server(monkeypatch, paths, database):
     url = database("tpch_person")
     tables = {name: duckdb.sql(f"FROM '{path}'") for name, path in paths.items()}
     there = customers(engines.in_postgres(url, tables), url)
-    held_alike(monkeypatch, customers(paths), there, TAKEN)
+    held_alike(monkeypatch, customers(paths), there, ON_A_SERVER)
     assert there.owned.engine.received < 20_000
     engines.close(there)
 

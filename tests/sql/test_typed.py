@@ -116,8 +116,10 @@ def test_conditions_are_those_of_frames(everywhere, condition):
 
 def test_no_row_makes_postgres_fail(everywhere):
     """Entries beyond all numbers, days and texts are read, each as NULL or 0, and nobody fails."""
-    terms = ", ".join(f"sum({term}) AS t{i}" for i, term in enumerate(TERMS))
-    for condition in ("1 = 1", *CONDITIONS):
+    for i, condition in enumerate(("1 = 1", *CONDITIONS)):  # all terms, then some by turns
+        terms = ", ".join(
+            f"sum({t}) AS t{j}" for j, t in enumerate(TERMS) if not i or i % 7 == j % 7
+        )
         found = rows_of(everywhere[3], f"SELECT {terms} FROM odd WHERE {condition}")
         values = np.array(found)[:, 1:]
         assert not np.isinf(values).any()
