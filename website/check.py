@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from selenium.webdriver.common.action_chains import ActionChains
@@ -67,19 +68,23 @@ def look(driver, base, page):
 
 
 def open_all(base, pages):
-    """Open all pages at all widths in light and dark; return what is wrong."""
-    found = []
-    for dark in (False, True):
-        with (
-            tempfile.TemporaryDirectory() as profile,
-            browser.chromium(profile, dark=dark) as driver,
-        ):
-            driver.set_script_timeout(300)  # tables of a thousand cells
-            for width in WIDTHS:
-                browser.resize(driver, width)
-                for page in pages:
-                    where = f"{page} at {width}, {'dark' if dark else 'light'}"
-                    found += [f"{where}: {said}" for said in look(driver, base, page)]
+    """Open all pages at all widths, in light and dark at once; return what is wrong."""
+    with ThreadPoolExecutor() as two:
+        return sum(two.map(lambda dark: open_each(base, pages, dark=dark), (False, True)), [])
+
+
+def open_each(base, pages, *, dark):
+    """Open all pages at all widths in one of light and dark; say what is wrong as it is found."""
+    found, kind = [], "dark" if dark else "light"
+    with tempfile.TemporaryDirectory() as profile, browser.chromium(profile, dark=dark) as driver:
+        driver.set_script_timeout(300)  # tables of a thousand cells
+        for width in WIDTHS:
+            browser.resize(driver, width)
+            for page in pages:
+                wrong = [f"{page} at {width}, {kind}: {said}" for said in look(driver, base, page)]
+                print(*wrong, sep="\n", end="\n" if wrong else "", flush=True)
+                found += wrong
+            print(f"{len(pages)} pages at {width}, {kind}", flush=True)
     return found
 
 
@@ -143,5 +148,5 @@ def check(site=SITE, only=()):
 
 if __name__ == "__main__":
     problems = check(only=sys.argv[1:])
-    print("\n".join(problems) or "nothing wrong", flush=True)
+    print("\n".join(["", *problems]) if problems else "nothing wrong", flush=True)
     sys.exit(bool(problems))

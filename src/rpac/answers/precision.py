@@ -18,12 +18,16 @@ def relative(value: Any, ends: Any) -> float | None:
 
     Args:
         value: What was released.
-        ends: (low, high) of its noise interval.
+        ends: (low, high) of its noise interval; infinite ones may be text, as in JSON.
 
     >>> relative(200, (150, 240)), relative(0, (-8, 8)), relative("a", None)
     (0.25, inf, None)
+    >>> relative(200, ("-inf", "inf"))
+    inf
     """
     parts = [value, *(ends or ())]
+    if [str(end) for end in parts[1:]] == ["-inf", "inf"]:
+        return math.inf
     if len(parts) != 3 or not all(isinstance(x, int | float) and math.isfinite(x) for x in parts):
         return None
     off = max(value - ends[0], ends[1] - value)
