@@ -20,7 +20,11 @@ from rpac._base.types import Floats, Ints
 from rpac.certificate.atoms import distinct
 
 _TINY = 1e-290
+_RIDGE = 1e-14
+"""Mass below which a place has no Newton step of its own."""
 _STEPS = 200
+_STAYS, _STILL = 5, 1e-10
+"""Steps in which the objective falls by less than this share of itself where it stays."""
 _SPARSE = 0.1
 """Share of a matrix below which its zeros are left out."""
 _NARROW = 1e-3
@@ -85,12 +89,14 @@ class LatticeGame:
         return float(q @ (self.cost / mu + log_q) - mass @ np.log(mass))
 
     def newton(self, log_q: Floats, gradient: Floats) -> Floats:
-        """Return the Newton direction in log q, in a trust region."""
+        """Return the Newton direction in log q, in a trust region; 0 where there is no mass."""
         q = np.exp(log_q)
         law = np.maximum(self.law(q), _TINY)
-        hessian = np.diag(q * (1 + 1e-9) + 1e-14) - self._gram(q, law)
-        centred = gradient - q @ gradient
-        return np.asarray(np.clip(np.linalg.solve(hessian, -q * centred), -3.0, 3.0))
+        hessian = np.diag(q * (1 + 1e-9) + _RIDGE) - self._gram(q, law)
+        centred, there = gradient - q @ gradient, np.flatnonzero(q > _RIDGE)
+        out = np.zeros_like(q)
+        out[there] = np.linalg.solve(hessian[np.ix_(there, there)], -(q * centred)[there])
+        return np.asarray(np.clip(out, -3.0, 3.0))
 
     def _gram(self, q: Floats, law: Floats) -> Floats:
         """Return diag(q) A' diag(1 / law) A diag(q); most of A is empty where worlds lie apart."""
@@ -111,11 +117,18 @@ class LatticeGame:
         return gram + np.triu(gram, 1).T
 
     def solve(self, mu: float, log_q: Floats, tolerance: float = 1e-5) -> tuple[Floats, float]:
-        """Return (log q, MI) of the optimum for a multiplier, from a start."""
+        """Return (log q, MI) of the optimum for a multiplier, from a start.
+
+        It ends at a small gap, or where the objective stays: a gap may also be that of places
+        which hold next to nothing.
+        """
+        last: list[float] = []
         for _ in range(_STEPS):
             reply, gradient, mi = self.response(log_q, mu)
             gap = float(np.exp(log_q) @ gradient - gradient.min())
-            if gap < tolerance * max(self.objective(log_q, mu), 1e-9):
+            last = [*last[-_STAYS:], max(self.objective(log_q, mu), 1e-9)]
+            stays = len(last) > _STAYS and last[0] - last[-1] < _STILL * last[-1]
+            if gap < tolerance * last[-1] or stays:
                 break
             log_q, least = reply, self.objective(reply, mu)
             direction = self.newton(reply, self.response(reply, mu)[1])
