@@ -126,7 +126,7 @@ def test_persons_and_questions_are_as_said():
 
 @pytest.mark.parametrize(("question", "person"), [("mean", 0), ("groups", 2), ("join", 16)])
 def test_the_command_line_tells_nobodys_presence(question, person):
-    cell = Cell(person, question, 24, people=PEOPLE)
+    cell = Cell(person, question, 12, people=PEOPLE)
     assert least(judged(cell), cell.success) > ALARM
 
 

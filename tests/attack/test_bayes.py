@@ -47,12 +47,12 @@ def test_iris_noise_that_keeps_its_budget_and_noise_that_does_not():
     worlds = bench.iris_outputs()
     law = rpac.tabulate(worlds, rpac.calibrate(worlds, 0.5, "auto-pac"))
     certificate = rpac.certify(worlds, law, draws=2_000)
-    report = rpac.audit((worlds, law), budget=0.5, certificate=certificate, games=8_000)
+    report = rpac.audit((worlds, law), budget=0.5, certificate=certificate, games=4_000)
     person = next(f for f in report.findings if f.attack == "membership")
     assert not report.alarm
     assert 0.5 < person.low <= certificate.worst_unit_success
     assert person.high <= certificate.success_rate(0.5)
-    printed = rpac.audit((worlds, 0.0016 * np.eye(4)), ["bayes"], budget=0.5, games=8_000)
+    printed = rpac.audit((worlds, 0.0016 * np.eye(4)), ["bayes"], budget=0.5, games=4_000)
     assert printed.alarm
     assert printed.lower > 3.5
 

@@ -41,8 +41,8 @@ def test_the_best_test_is_between_the_attack_and_the_claim(name):
     release = released(name)
     rng = np.random.default_rng(3)
     for duel in (stranger(release.sealed), somebody(release.sealed, 0)):
-        hits, best = duel.play(10_000, rng).right(), duel.best(4_000, rng)
-        assert abs(hits.mean() - best) < 5.5 * np.sqrt(0.25 / 10_000)
+        hits, best = duel.play(5_000, rng).right(), duel.best(2_000, rng)
+        assert abs(hits.mean() - best) < 5.5 * np.sqrt(0.25 / 5_000)
         assert 0.5 - 1e-9 <= best <= release.certificate.worst_unit_success + 2e-4
 
 

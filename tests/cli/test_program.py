@@ -249,10 +249,10 @@ def test_five_thousand_random_command_lines(staff, monkeypatch):
     assert min(codes.values()) > 10, codes
 
 
-def test_a_hundred_random_command_lines_as_processes(staff, tmp_path):
+def test_random_command_lines_as_processes(staff, tmp_path):
     files = [str(staff / "staff.csv"), "gone.csv", "."]
     running = []
-    for words in fuzz.lines(12, 100, files):
+    for words in fuzz.lines(12, 40, files):
         command = [str(RPAC), *words]
         running.append(subprocess.Popen(
             command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -10,8 +10,8 @@ from rpac.ledger.postgres import PostgresStore
 
 
 def test_many_clients_of_postgres_spend_to_the_exact_cap(database):
-    found = long_run.load(database("load"), 50, 20)
-    assert found["granted"] == found["recorded"] == found["cap"] == 1_000
+    found = long_run.load(database("load"), 16, 40)
+    assert found["granted"] == found["recorded"] == found["cap"] == 640
     assert found["left"] == found["failed"] == 0
 
 

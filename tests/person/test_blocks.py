@@ -243,7 +243,7 @@ def gaussian_hockey(delta, gamma):
 
 def test_the_trade_off_of_level_and_value_is_within_the_gaussian_one_exactly():
     rng, most = np.random.default_rng(8), 0.0
-    for i in range(25):
+    for i in range(8):
         question = blocks.question(1, 12, 1.0, None)
         shares = split(0.8, question)
         one, other = neighbours(rng, 12, 1)

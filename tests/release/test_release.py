@@ -66,7 +66,7 @@ def test_the_best_attack_on_real_releases_stays_below_the_certificate():
     noise = rpac.calibrate(outputs, 0.3)
     law = rpac.tabulate(outputs, noise)
     certificate = rpac.certify(outputs, law, budget=0.3)
-    games = 20_000
+    games = 6_000
     worlds = np.array([draw_world(outputs.weights) for _ in range(games)])
     values = np.array([add_noise(outputs.codes(law)[w], law)[0] for w in worlds])
     success = ((values > 0) == (worlds == 1)).mean()
@@ -470,8 +470,8 @@ def test_who_comes_second_with_a_refused_key_is_refused(ledger, monkeypatch):
 def test_draws_are_counted_in_the_books(ledger):
     """The k-th certificate of a dataset's draws errs with 1 / (k (k + 1)) of the error."""
     source = rpac.Draws(renamed, clip=(-4, 4), draws=400)
-    made = [rpac.privatize(lambda x: x, source, 0.05, ledger=ledger) for _ in range(6)]
-    assert [m.certificate.attempt for m in made] == [1, 2, 3, 4, 5, 6]
+    made = [rpac.privatize(lambda x: x, source, 0.05, ledger=ledger) for _ in range(3)]
+    assert [m.certificate.attempt for m in made] == [1, 2, 3]
     assert rpac.privatize(lambda x: x, source, 0.05).certificate.attempt == 1
     other = ledger.under(dataset="others")
     assert rpac.privatize(lambda x: x, source, 0.05, ledger=other).certificate.attempt == 1

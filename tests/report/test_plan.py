@@ -175,7 +175,7 @@ BUDGETS = {
 def test_a_plan_is_an_upper_bound_of_the_charge(kind):
     rng = np.random.default_rng(sorted(BUDGETS).index(kind))
     ratios = []
-    for _ in range(10):
+    for _ in range(4):
         outputs = random_question(rng)
         budget = BUDGETS[kind](rng, outputs.entropy)
         made = planning.plan(outputs, budget, "auto-pac")

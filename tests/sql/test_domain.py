@@ -237,7 +237,7 @@ def test_every_row_that_occurs_is_there():
     """Of random queries, on the whole pool: a row that is left out would be a wrong answer."""
     people, visits = queries.rows(5)
     db, writer, checked = queries.database(people, visits), queries.Writer(6), 0
-    for _ in range(400):
+    for _ in range(150):
         sql = writer.query()
         try:
             question = read(db, sql)
@@ -248,7 +248,7 @@ def test_every_row_that_occurs_is_there():
             occurring = {tuple(row[i] for i in question.keys) for row in found}
             assert occurring <= {*Groups(question).rows}, sql
             checked += len(occurring)
-    assert checked > 150
+    assert checked > 50
 
 
 def test_a_domain_that_is_too_large_is_refused_by_public_things_alone(monkeypatch):
