@@ -54,3 +54,28 @@ def test_until_it_is_frozen_it_may_change():
     draft.freeze()
     with pytest.raises(rpac.InputError, match="Draft that stays as it was made; got no `name`"):
         del draft.name
+
+
+class Law(Frozen):
+    def __init__(self):
+        self.freeze()
+
+    def draw(self):
+        return 1
+
+    @property
+    def words(self):
+        return 2
+
+
+@pytest.mark.parametrize("name", ["draw", "words"])
+def test_what_hides_a_method_is_not_called(name):
+    law = Law()
+    law.unhidden()
+    law.__dict__["note"] = 3  # hides nothing
+    law.unhidden()
+    law.__dict__[name] = lambda: 9
+    with pytest.raises(
+        rpac.InputError, match=f"Expected Law as its type has it; got its own `{name}`"
+    ):
+        law.unhidden()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import FunctionType, MethodType
+
 import numpy as np
 
 from rpac._base.checks import refuse
+
+_BEHAVIOUR = (FunctionType, MethodType, property)
 
 
 class Frozen:
@@ -17,6 +21,17 @@ class Frozen:
             kept.setflags(write=False)
             object.__setattr__(self, name, kept)
         object.__setattr__(self, "_frozen", True)
+
+    def unhidden(self) -> None:
+        """Refuse an object whose own attributes hide methods or properties of its type.
+
+        Nobody is kept from writing to `__dict__`; what was put there is not to be called.
+        """
+        kind = type(self)
+        hidden = [n for n in vars(self) if isinstance(getattr(kind, n, None), _BEHAVIOUR)]
+        if hidden:
+            got = f"its own `{hidden[0]}`"
+            raise refuse(f"{kind.__name__} as its type has it", got, "Make another.")
 
     def __setattr__(self, name: str, value: object) -> None:
         if getattr(self, "_frozen", False):

@@ -304,6 +304,8 @@ def tabulate(outputs: Outputs, noise: Law) -> Releasable:
     other outputs get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128). A
     channel is a table already; a code book takes in how far its words are from these outputs.
     """
+    if isinstance(noise, Frozen):
+        noise.unhidden()
     if type(noise) is Codebook:
         return noise.of(outputs)
     if outputs.kind == "label" or not isinstance(noise, Noise):
