@@ -61,7 +61,8 @@ def test_numbers_are_compared_exactly_and_whatever_their_type():
     assert fingerprint(Decimal("0.1")) == fingerprint(Fraction(1, 10)) != fingerprint(0.1)
     odd = [np.nan, np.inf, -np.inf, 0.0, 1j, "1", b"1", None]
     assert len({fingerprint(value) for value in odd}) == len(odd)
-    assert fingerprint(Decimal("nan")) == fingerprint(np.nan)
+    assert fingerprint(Decimal("nan")) == fingerprint(Decimal("sNaN")) == fingerprint(np.nan)
+    assert fingerprint(Decimal("-inf")) == fingerprint(-np.inf)
     assert fingerprint(np.str_("a")) == fingerprint("a")
 
 

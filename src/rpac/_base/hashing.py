@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import hmac
+import math
 import numbers
 import os
 from collections.abc import Mapping, Set
@@ -62,7 +63,7 @@ def fingerprint(value: Any) -> str:
     """
     try:
         return _content(value)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, RecursionError):
         raise refuse(
             "a secret whose content can be hashed",
             type(value).__name__,
@@ -104,7 +105,8 @@ def _number(value: Any) -> str:
     try:
         above, below = value.as_integer_ratio()
     except (ValueError, OverflowError):  # not a number, or infinite
-        return digest("number", repr(float(value)))
+        none = isinstance(value, Decimal) and value.is_nan()  # a signalling one is no float
+        return digest("number", repr(math.nan if none else float(value)))
     return digest("number", f"{int(above)}/{int(below)}")
 
 
