@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rpac
-from rpac.certificate.evidence import law_leakage, proved_leakage
+from rpac.certificate.evidence import Limit, law_leakage, proved_leakage
 from rpac.oracles import problems
 
 
@@ -113,3 +113,29 @@ def test_the_cheap_bound_of_several_axes_is_never_below_the_dear_one():
         dear = law_leakage(codes, weights, law, delta=0.1, draws=0).proved
         assert proved_leakage(codes, weights, law, h) >= min(dear.values()) - 1e-9
     assert proved_leakage(1_000_000 * codes, weights, law, h) == pytest.approx(h, abs=1e-9)
+
+
+def test_draws_end_where_the_charge_and_not_the_bound_alone_meets_the_budget():
+    """A charge adds to a bound that was drawn what its error could cost, and must not exceed it."""
+    problem = rpac.oracles.sign_cube(2, 1.0)
+    law = rpac.tabulate(problem.outputs, problem.noise)
+    codes, p = problem.outputs.codes(law), problem.outputs.weights
+    truth, draws = problem.nats, 40_000
+
+    def made(proved, drawn):
+        limit = Limit(proved, drawn)
+        return law_leakage(codes, p, law, delta=1e-6, draws=draws, limit=limit).densities.size
+
+    everything = made(-math.inf, -math.inf)
+    assert made(-math.inf, 0.9 * truth) == everything  # no bound that was drawn is so low
+    assert made(-math.inf, 2.0 * truth) < everything
+    assert made(9.0, -math.inf) < everything  # a proved one is: one batch, for the lower bound
+
+
+def test_a_release_is_charged_no_more_than_was_asked(tmp_path):
+    points = np.random.default_rng(1).normal(size=(64, 3))
+    source = rpac.Worlds(list(points))
+    for i in range(3):
+        with rpac.Ledger(tmp_path / f"{i}.db", budget=9.0) as ledger:
+            rpac.privatize(lambda x: x, source, 1.0, ledger=ledger, confidence=0.9999)
+            assert 0.9 < ledger.spent <= 1.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,21 @@ from rpac.noise.gaussian import GaussianNoise
 from rpac.noise.grid import GridNoise
 
 
+class Limit(NamedTuple):
+    """Up to where bounds are worth drawing for: a budget in nats, as it will be charged.
+
+    Attributes:
+        proved: What a proved bound may be.
+        drawn: What one that was drawn may be: a charge adds to it what its error could cost.
+    """
+
+    proved: float
+    drawn: float
+
+
+NO_LIMIT = Limit(NEVER, NEVER)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What is known about a leakage.
@@ -52,11 +68,11 @@ class Evidence:
 
 def law_leakage(
     codes: Ints, weights: Floats, law: Releasable, *, delta: float, draws: int | None,
-    limit: float = NEVER,
+    limit: Limit = NO_LIMIT,
 ) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) integer worlds under the law that is really released.
 
-    Draws end early where a bound lies at or below `limit`, here and below.
+    Draws end early where a bound meets `limit`, here and below.
     """
     if isinstance(law, Channel):
         return channel_evidence(codes, weights, law)
@@ -79,7 +95,7 @@ def channel_evidence(codes: Ints, weights: Floats, channel: Channel) -> Evidence
 
 def ideal_leakage(
     points: Floats, weights: Floats, noise: GaussianNoise, *, delta: float, draws: int | None,
-    limit: float = NEVER,
+    limit: Limit = NO_LIMIT,
 ) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) worlds under ideal Gaussian noise of unit scale."""
     return _kernel_evidence(points, weights, ideal_kernel(noise), delta, draws, limit)
@@ -87,7 +103,7 @@ def ideal_leakage(
 
 def grid_leakage(
     codes: Ints, weights: Floats, noise: GridNoise, *, delta: float, draws: int | None,
-    limit: float = NEVER,
+    limit: Limit = NO_LIMIT,
 ) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) integer worlds under tables on a grid."""
     if noise.gaussian and noise.rank > 1:
@@ -101,7 +117,7 @@ def grid_leakage(
     # the sum is an upper bound.
     proved["exact sum"] = sum(each) + sum(errors)
     if len(each) > 1 and draws != 0:
-        statistical, densities = table_bound(rows, p, noise, delta, draws, limit)
+        statistical, densities = table_bound(rows, p, noise, delta, draws, limit.drawn)
         return Evidence(proved, {"mixture": statistical}, densities=densities)
     if len(each) > 1 or not math.isfinite(each[0]):
         return Evidence(proved)
@@ -123,7 +139,7 @@ def proved_leakage(codes: Ints, weights: Floats, law: Releasable, h: float) -> f
 
 
 def _kernel_evidence(
-    points: Floats, weights: Floats, kernel: Kernel, delta: float, draws: int | None, limit: float
+    points: Floats, weights: Floats, kernel: Kernel, delta: float, draws: int | None, limit: Limit
 ) -> Evidence:
     """Return every bound for Gaussian kernels; `draws=0` leaves out the statistical one."""
     points, weights = distinct(points - weights @ points, weights)
@@ -134,8 +150,9 @@ def _kernel_evidence(
     if draws == 0:
         return Evidence(known)
     planned = draws or default_draws(*points.shape)
-    limit = math.inf if min(known.values()) <= limit else limit  # one batch, for the lower bound
-    found = kernel_bounds(points, weights, kernel, delta, planned, limit)
+    enough = min(known.values()) <= limit.proved  # one batch, for the lower bound
+    stop = math.inf if enough else limit.drawn
+    found = kernel_bounds(points, weights, kernel, delta, planned, stop)
     return Evidence(
         known | {"pairwise": found.pairwise}, {"mixture": found.upper}, found.lower, found.densities
     )

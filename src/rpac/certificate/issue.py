@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 
 from rpac._base.checks import count, in_range, refuse
+from rpac._base.entropy import entropy
 from rpac._base.hashing import digest
 from rpac._base.types import Json
 from rpac.budget import Budget, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
 from rpac.certificate.certificate import Certificate
-from rpac.certificate.evidence import Evidence, ideal_leakage, law_leakage, open_leakage
+from rpac.certificate.evidence import (
+    Evidence,
+    Limit,
+    ideal_leakage,
+    law_leakage,
+    open_leakage,
+)
 from rpac.certificate.open import code_box, fit_reference
 from rpac.certificate.person import on_a_person, worst_unit
 from rpac.certificate.sampled import NEVER
@@ -77,7 +84,8 @@ def issue(
         evidence, worst = Evidence({"constant": 0.0}), None if outputs.members is None else 0.5
     elif outputs.exact:
         nats = _requested(outputs, limit).get("nats", NEVER)
-        evidence = _finite_evidence(outputs, noise, delta, draws, nats)
+        stop = Limit(nats, nats - error * entropy(outputs.weights))
+        evidence = _finite_evidence(outputs, noise, delta, draws, stop)
         worst = worst_unit(outputs, noise, delta, draws)
     else:
         evidence, worst = _open_evidence(outputs, law, delta, attempts, k), None
@@ -112,7 +120,7 @@ def _left_to_chance(outputs: Outputs, noise: Law, draws: int | None) -> bool:
 
 
 def _finite_evidence(
-    outputs: Outputs, noise: Law, delta: float, draws: int | None, limit: float
+    outputs: Outputs, noise: Law, delta: float, draws: int | None, limit: Limit
 ) -> Evidence:
     if isinstance(noise, GaussianNoise):
         points = noise.whiten(outputs.values, outputs.center)
@@ -170,7 +178,7 @@ def _written(
         outputs=outputs.describe(),
         attempt=attempt,
         requested=requested,
-        facts=facts(outputs),
+        facts=facts(outputs, noise),
     )
 
 
@@ -192,9 +200,9 @@ def _requested(outputs: Outputs, limit: Budget | None) -> dict[str, float]:
     return {"nats": limit.nats(outputs.entropy)}
 
 
-def facts(outputs: Outputs) -> tuple[str, ...]:
-    """Return the names of the numbers on which all worlds agree."""
-    agreed = np.flatnonzero(outputs.constant)
+def facts(outputs: Outputs, law: Law) -> tuple[str, ...]:
+    """Return the names of the numbers on which all worlds agree; a code word shows none."""
+    agreed = np.flatnonzero(outputs.constant & (not isinstance(law, Codebook)))
     if agreed.size > MOST_FACTS:  # names would be longer than the answer
         return (f"{agreed.size} of {outputs.dim} numbers",)
     names = outputs.names if agreed.size else []
@@ -202,8 +210,14 @@ def facts(outputs: Outputs) -> tuple[str, ...]:
 
 
 def described(outputs: Outputs, noise: Law) -> Json:
-    """Return what a certificate says of a law: its power in the answer's own units."""
+    """Return what a certificate says of a law: its power in the answer's own units.
+
+    Not of code words for half-samples: how far words that are given lie from the worlds tells, word
+    by word, what the answer on the whole pool is.
+    """
     found = noise.describe()
+    if outputs.halves and isinstance(noise, Codebook):
+        return {name: part for name, part in found.items() if name != "power"}
     if outputs.kind == "label" or outputs.form is None or outputs.form.scale is UNSCALED:
         return found
     assert isinstance(noise, GaussianNoise | GridNoise | Codebook)
