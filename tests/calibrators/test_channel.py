@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpac
@@ -10,6 +11,7 @@ from rpac.calibrators import channel as module
 from rpac.calibrators.channel import ChannelSearch, Limit, coin
 from rpac.calibrators.rate_distortion import Book
 from rpac.front.bias import bias
+from rpac.worlds.batch import stacked
 
 RNG = np.random.default_rng(0)
 CLUSTERED = rpac.Outputs(np.repeat(4 * RNG.normal(size=(6, 3)), 20, 0) + RNG.normal(size=(120, 3)))
@@ -307,3 +309,23 @@ def test_the_first_book_spreads_out_as_far_as_worlds_differ():
     book = search._spread_out(Book(np.zeros((1, 1)), np.ones(1), 1.0), 5)
     assert len(book.words) <= 3
     assert book.mass.sum() == pytest.approx(1.0)
+
+
+def test_words_stay_those_that_were_given():
+    mine = [0.5, 10.0]
+    grid = rpac.Equilibrium(family="channel", words=mine)
+    mine[0] = 7.0
+    assert list(grid.words) == [0.5, 10.0]
+
+
+def test_half_samples_stay_half_samples_whoever_keeps_their_members():
+    """Neither in SQL, nor in the span of worlds, nor in a batch are words found."""
+    frame = pd.DataFrame({"id": range(40), "pay": np.random.default_rng(0).normal(size=40)})
+    database = rpac.Database({"staff": frame}, unit="id", worlds=16)
+    asked = rpac.simulate(database.source, database.query("SELECT avg(pay) AS pay FROM staff"))
+    plain = rpac.simulate(rpac.Subsets(frame, unit="id", worlds=16), lambda t: t["pay"].mean())
+    wide = rpac.Outputs(np.random.default_rng(0).normal(size=(5, 60)), masks=plain.masks[:5])
+    for outputs in (asked, stacked([plain, plain]), wide.along(wide.span)):
+        assert outputs.halves
+        with pytest.raises(rpac.InputError, match="code words that are given"):
+            rpac.calibrate(outputs, 0.1, "channel")

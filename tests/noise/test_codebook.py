@@ -151,3 +151,41 @@ def test_errors_do_not_cancel_far_from_the_worlds():
     assert far["both"] == pytest.approx(near["both"], rel=1e-5)
     one = rpac.tabulate(OUTPUTS, rpac.Codebook(WORDS[:1], np.ones((30, 1)))).error()
     assert (one["both"] > 0).all()  # never narrower than rounding
+
+
+def test_words_that_were_put_in_later_are_refused_wherever_a_law_is_used():
+    for words in (WORDS[:6], np.full_like(WORDS, np.inf)):
+        book = rpac.Codebook(WORDS, MATRIX)
+        book.__dict__["_words"] = words
+        with pytest.raises(rpac.InputError, match="finite words, one for each column; got other"):
+            rpac.tabulate(OUTPUTS, book)
+
+
+def test_errors_are_those_of_the_words_it_has_now():
+    law = rpac.tabulate(OUTPUTS, BOOK)
+    law.__dict__["_words"] = WORDS + 1.0
+    assert rpac.tabulate(OUTPUTS, law).power != law.power
+
+
+def test_a_law_with_a_draw_of_its_own_is_refused():
+    book = rpac.Codebook(WORDS, MATRIX)
+    book.__dict__["noisy"] = lambda codes: codes[0]
+    with pytest.raises(rpac.InputError, match="Codebook as its type has it; got its own `noisy`"):
+        rpac.certify(OUTPUTS, book)
+
+
+def test_words_for_half_samples_say_nothing_of_the_whole_table():
+    """A word and how far it is from the worlds, word by word, are the answer on the pool."""
+    people = rpac.Subsets(np.random.default_rng(0).normal(size=40), worlds=16)
+    grid = rpac.Equilibrium(family="channel", words=np.linspace(-1, 1, 41))
+    release = rpac.privatize(np.mean, people, 0.1, method=grid)
+    assert release.noise_interval is None
+    assert release.sampling_interval is None
+    assert "power" not in release.certificate.noise
+    assert "not said" in str(release.certificate)
+    assert float(release.value) in np.linspace(-1, 1, 41)
+    constant = rpac.privatize(lambda x: [x.mean(), 7.0], people, 0.1, method=rpac.Equilibrium(
+        family="channel", words=[[-1.0, 0.0], [1.0, 3.0]]))  # fmt: skip
+    assert constant.value[1] in (0.0, 3.0)  # no fact of the pool, whatever worlds agree on
+    assert constant.certificate.facts == ()
+    assert "a fact of the pool" not in str(constant)

@@ -21,6 +21,7 @@ from rpac.answers.tidy import tidied
 from rpac.certificate.certificate import Certificate
 from rpac.ledger.entries import Receipt
 from rpac.noise.base import Releasable
+from rpac.noise.codebook import Codebook
 from rpac.pictures import svg
 from rpac.pictures.plots import release_figure
 from rpac.pictures.svg import inline
@@ -179,7 +180,13 @@ def _unpacked(parts: Json) -> Release:
 
 
 def answered(outputs: Outputs, law: Releasable, released: Ints) -> Json:
-    """Return the released numbers, their noise's deviations, and the quantiles of their errors."""
+    """Return the released numbers, their noise's deviations, and the quantiles of their errors.
+
+    A code word for half-samples has neither: its errors against worlds, and the word itself, would
+    give an answer on the whole pool.
+    """
+    if outputs.halves and isinstance(law, Codebook):
+        return {"numbers": law.decode(released)}
     known, error = interval.ends(outputs, law), law.error()
     if known:
         error = {"noise": error["noise"]} | known
@@ -216,17 +223,19 @@ def shown(
     sealed = None if law is None else (outputs, law)
     return Release(
         outputs.rebuild(numbers), made, receipt, *_intervals(outputs, kept),
-        sealed, _facts(outputs, numbers),
+        sealed, _facts(outputs, numbers, word=made.noise.get("family") == "codebook"),
     )  # fmt: skip
 
 
-def _facts(outputs: Outputs, numbers: Floats) -> tuple[Any, Any] | None:
+def _facts(outputs: Outputs, numbers: Floats, *, word: bool) -> tuple[Any, Any] | None:
     """Return two answers that differ exactly where all worlds agree; None if they agree nowhere.
+
+    A code word is the same whatever worlds agree on.
 
     Answers have many forms, with names beside numbers and rows in any order: what moves when these
     numbers move is what they have become.
     """
-    if not outputs.constant.any():
+    if word or not outputs.constant.any():
         return None
     if outputs.kind == "label":
         return None, outputs.rebuild(numbers)

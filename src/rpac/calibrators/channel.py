@@ -126,7 +126,7 @@ class ChannelSearch:
         if np.ndim(words):
             found: Floats = checked_words(words, self.outputs.dim)
             return found
-        if self.outputs.members is not None:
+        if self.outputs.halves:
             raise refuse(
                 "code words that are given, for half-samples of a table",
                 "none: words found here would be answers about the pool",

@@ -80,7 +80,8 @@ class Equilibrium(Calibrator):
             raise refuse(f"family {names}", repr(self.family), "Leave it out to have it chosen.")
         if self.family == "channel":
             object.__setattr__(self, "utility", as_utility(self.utility))
-            checked_words(self.words)
+            words = checked_words(self.words)  # a list of theirs could change later
+            object.__setattr__(self, "words", np.array(words) if np.ndim(words) else words)
         elif self.words is not None or not isinstance(self.utility, Utility):
             got = f"family {self.family!r} with them"
             raise refuse('family "channel" for words, or a loss of one', got, "Name it.")

@@ -179,7 +179,7 @@ def compare(
             block.append({
                 "method": name,
                 "budget": as_budget(budget).nats(outputs.entropy),
-                "power": float(certificate.noise["power"]),
+                "power": float(certificate.noise.get("power", errs.error)),
                 "shrunk": errs.shrunk,
                 "keeps": errs.keeps,
                 "limit": _limit(outputs, law, method),
@@ -204,7 +204,7 @@ def _named(
 
 def _with_channel(outputs: Outputs) -> tuple[str, ...]:
     """Return the usual methods, and the channel beside them where words may be found."""
-    words = outputs.kind != "label" and outputs.members is None
+    words = outputs.kind != "label" and not outputs.halves
     return (*USUAL, "channel") if words else USUAL
 
 

@@ -71,11 +71,15 @@ class Codebook(Channel):
                 "Match the two: a row for each world.",
             )
         self.whole()
-        if self._mark == outputs.digest:
+        fits = len(self.words) == self.tables.shape[1]
+        if not fits or not np.isfinite(self.words).all():
+            raise refuse("finite words, one for each column", "other words", "Make it anew.")
+        mark = f"{outputs.digest} {self.digest}"
+        if self._mark == mark:
             return self
         bound = object.__new__(Codebook)
         bound.__dict__.update(self.__dict__)
-        bound.__dict__.update(_mark=outputs.digest, **self._errors(outputs))
+        bound.__dict__.update(_mark=mark, **self._errors(outputs))
         return bound
 
     def lifted(self, span: Span) -> Codebook:

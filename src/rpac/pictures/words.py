@@ -130,7 +130,9 @@ class InWords:
         if self.noise.get("family") != "codebook":
             return "noise power", f"{self.noise['power']:.6g}"
         words = f"one of {self.noise['words']} public code words"
-        return "squared error", f"{self.noise['power']:.6g} ({words}: guesses, drawn to the mean)"
+        power = self.noise.get("power")
+        off = "not said" if power is None else f"{power:.6g}"
+        return "squared error", f"{off} ({words}: guesses, drawn to the mean)"
 
     def _person_figures(self) -> list[tuple[str, str]]:
         distance = self.distance or 0.0

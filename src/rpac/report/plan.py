@@ -151,7 +151,7 @@ def plan(
 
 def _channel(outputs: Outputs, nats: float, method: str | Calibrator, noise: Law) -> Json | None:
     """Return what a channel would do at the same price and for the same utility, beside noise."""
-    if outputs.kind == "label" or outputs.members is not None or not outputs.exact:
+    if outputs.kind == "label" or outputs.halves or not outputs.exact:
         return None
     if isinstance(noise, Codebook) or needs_no_noise(outputs, nats) or outputs.wide:
         return None

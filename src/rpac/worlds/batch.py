@@ -36,6 +36,7 @@ def stacked(parts: Sequence[Outputs]) -> Outputs:
         kind="real",
         statement=parts[0].statement,
         masks=parts[0].members,
+        halves=parts[0].halves,
         form=Form("batch", (), whole=False, rebuild=rebuild,
                   scale=np.concatenate([part.scale for part in parts])),
     )  # fmt: skip

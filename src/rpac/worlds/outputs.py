@@ -62,6 +62,7 @@ class Outputs(Sealed, Frozen):
         statement: The secret, in words.
         clip: (low, high), each (d,): the values are draws of an open distribution, clipped to it.
         masks: (m, units) who is in which world, for half-samples; a matrix, or `Members`.
+        halves: Whether the worlds are half-samples of a table, for those without `masks`.
         form: How the mechanism's answers look.
 
     Attributes:
@@ -71,6 +72,7 @@ class Outputs(Sealed, Frozen):
         exact: True for finite worlds, False for draws of an open distribution.
         clip: (low, high), each (d,), for draws; else None.
         members: Who is in which world, for half-samples, as packed bits; else None.
+        halves: Whether the worlds are half-samples of a table, `members` at hand or not.
         made_of: (source, mechanism) that `simulate` made them of; None: somebody listed them.
 
     >>> Outputs([[0.0], [1.0]])
@@ -86,6 +88,7 @@ class Outputs(Sealed, Frozen):
         statement: str | None = None,
         clip: tuple[Floats, Floats] | None = None,
         masks: Bools | Members | None = None,
+        halves: bool = False,
         form: Form | None = None,
     ) -> None:
         raw = np.asanyarray(kept(values))
@@ -111,6 +114,7 @@ class Outputs(Sealed, Frozen):
         self.members = masks if isinstance(masks, Members | None) else Members.wrap(masks)
         if self.members is not None and len(self.members) != m:
             raise refuse(f"masks of {m} worlds", len(self.members), "Give one row a world.")
+        self.halves = halves or self.members is not None
         self.statement = f"which of {m} worlds was drawn" if statement is None else statement
         self._half = False
         self._codes: tuple[str, Ints] = ("", np.zeros((0, 0), np.int64))
@@ -149,7 +153,10 @@ class Outputs(Sealed, Frozen):
     def along(self, span: Span) -> Outputs:
         """Return the worlds in the coordinates of a span, theirs or another's."""
         points = span.along(self.values)
-        return Outputs(points, self.weights, "real", statement=self.statement, masks=self.members)
+        return Outputs(
+            points, self.weights, "real", statement=self.statement, masks=self.members,
+            halves=self.halves,
+        )  # fmt: skip
 
     @property
     def center(self) -> Floats:
@@ -259,7 +266,7 @@ class Outputs(Sealed, Frozen):
         made, same = None if self.made_of is None else self.made_of[0], False
         if self.exact and made is not None:
             drawn = [(type(one), one.version, one.secret) for one in (made, source)]
-            listed = isinstance(getattr(made, "secrets", None), list)  # in an order of its own
+            listed = isinstance(getattr(made, "secrets", None), tuple)  # in an order of its own
             same = made is source or (drawn[0] == drawn[1] and not listed)
         if not same:
             got = "draws of a sampler" if not self.exact else "others"

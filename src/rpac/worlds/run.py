@@ -357,7 +357,9 @@ def _collected(form: Form, values: Any, source: Source, shown: Form) -> Outputs:
             values, kind="real", statement=source.statement, clip=(low, high), form=shown
         )
     kind = "category" if form.name == "label" else "count" if form.whole else "real"
+    halves = isinstance(source, Subsets)
     masks = source.members if isinstance(source, Subsets) and source.members.at_hand else None
     return Outputs(
-        values, source.weights, kind, statement=source.statement, masks=masks, form=shown
-    )
+        values, source.weights, kind, statement=source.statement, masks=masks, halves=halves,
+        form=shown,
+    )  # fmt: skip
