@@ -6,7 +6,8 @@ column's type; text is the entry's own, with numbers in one spelling (1, 1.0 and
 days too. So what is read of a row is a function of that row alone, and nothing that stands in it is
 refused: what its library cannot show (a date beyond all calendars, characters that are none) is
 missing. Where one entry decides the type of a column (pandas, NumPy, lists) numbers are spelled by
-their float64, which one missing entry would have made of them all; elsewhere as they are.
+their float64, which one missing entry would have made of them all; elsewhere as they are. An array
+has one type for all of it, so its truths are the numbers 1 and 0, as words too.
 
 A file says where its rows end: a quote that opens a CSV field and is never closed is no row of one
 person, and a writer of CSV does not write it.
@@ -35,11 +36,14 @@ from rpac.worlds.files import existing, is_csv, parquet_files, reader
 
 _LONGEST = (1 << 31) - 1
 _WHOLE = 2.0**63
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 _MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?")
 _NUMBERS = (str, Real, Decimal, np.bool_, complex, np.complexfloating)
 _SPELLED = (*_NUMBERS, bytes, dt.date, dt.time, np.datetime64, UUID)
 _KEPT = ("Int", "UInt", "string", "boolean")
 """Columns of pandas whose type no entry decides: they keep whole numbers beside missing ones."""
+_TRUTHS = {"true": "1", "false": "0"}
+_TYPED = ("iuf", "biuf")
 FIRST = "Write their names in its first line."
 
 
@@ -80,6 +84,8 @@ def text(entry: Any) -> str | None:
         return None
     if word[4:5] == "-" and _MIDNIGHT.fullmatch(word, 10):
         return word[:10]
+    if _MOMENT.match(word):
+        return f"{word[:10]} {word[11:]}"
     if word.lower() in {"true", "false"}:
         return word.lower()
     value = number(word)
@@ -164,16 +170,28 @@ class Entries:
         if isinstance(found, np.ndarray) and found.dtype.kind in "biuf":
             values = found.astype(np.float64)
             return np.where(np.isfinite(values), values, np.nan)
+        if self._array:
+            found = [self.spelled(entry) if isinstance(entry, str) else entry for entry in found]
         return np.array([number(entry) for entry in found], np.float64)
 
     def texts(self, name: str) -> list[str | None]:
         """Return a column as text, each entry in its one spelling; None for what is missing."""
         found = self.of(name)
         if self._loose(name):
-            plain = isinstance(found, np.ndarray) and found.dtype.kind in "iuf"
+            plain = isinstance(found, np.ndarray) and found.dtype.kind in _TYPED[self._array]
             found = found.astype(np.float64).tolist() if plain else list(map(_floated, found))
-        known = {word: text(word) for word in {entry for entry in found if type(entry) is str}}
-        return [known[entry] if type(entry) is str else text(entry) for entry in found]
+        spelled = self.spelled
+        known = {word: spelled(word) for word in {entry for entry in found if type(entry) is str}}
+        return [known[entry] if type(entry) is str else spelled(entry) for entry in found]
+
+    def spelled(self, entry: Any) -> str | None:
+        """Return an entry, or the name of a group, as this table's texts have it."""
+        word = text(entry)
+        return _TRUTHS.get(word, word) if self._array and word is not None else word
+
+    @property
+    def _array(self) -> bool:
+        return isinstance(self.data, np.ndarray)
 
     def _loose(self, name: str) -> bool:
         """Whether one entry decides the type of a column: then numbers are what float64 has."""
@@ -200,8 +218,10 @@ def _floated(entry: Any) -> Any:
 
 
 def _filled(data: Any) -> Any:
-    """Return an array without a mask: what it hides is missing."""
-    return np.ma.filled(data.astype(object), None) if np.ma.isMaskedArray(data) else data
+    """Return an array without a mask: what it hides is missing; and with text in place of bytes."""
+    if np.ma.isMaskedArray(data):
+        return np.ma.filled(data.astype(object), None)
+    return np.char.decode(data, "utf-8", "replace") if data.dtype.kind == "S" else data
 
 
 def _parquet(file: str) -> Any:

@@ -23,7 +23,7 @@ from rpac._base.checks import count
 from rpac._base.progress import progress
 from rpac._base.sealed import Sealed
 from rpac._base.types import Bools, Floats, Ints
-from rpac.person.entries import number, text
+from rpac.person.entries import number
 from rpac.person.source import Presence
 from rpac.worlds.apart import Apart, packed
 
@@ -86,7 +86,7 @@ class Table(Sealed):
         values, words = (column[part.rows] for column in self._numbers[name])
         put, new = None, np.zeros(len(values), np.bool_)
         if part.changed is not None and part.changed[0] == name:
-            put, new = text(part.changed[2]), np.isin(part.rows, part.changed[1])
+            put, new = self._entries.spelled(part.changed[2]), np.isin(part.rows, part.changed[1])
             values[new], words[new] = _number(put)
         kind = self._types[name]
         if kind == "number" or (kind is None and not words.any()):

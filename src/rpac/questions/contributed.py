@@ -16,7 +16,6 @@ import numpy as np
 from rpac._base.checks import refuse
 from rpac._base.types import Floats, Ints
 from rpac.person.contributions import Linear, Quantile, Rows, Term
-from rpac.person.entries import text
 from rpac.person.level import grid_of_middles
 from rpac.person.mechanism import Drawn
 from rpac.person.source import Asked, Presence
@@ -230,12 +229,12 @@ def _numbers(adds: Adds, drawn: Drawn, *, whole: bool) -> Floats:
 
 def by_key(column: str, keys: Sequence[Any]) -> Cells:
     """Return groups by the entries of a column; all other entries are one more, the last."""
-    place: dict[str | None, int] = {str(key): i for i, key in enumerate(keys) if type(key) is int}
-    place |= {text(key): i for i, key in enumerate(keys)}
+    whole: dict[str | None, int] = {str(key): i for i, key in enumerate(keys) if type(key) is int}
     rest = len(keys)
 
     def of(source: Presence) -> Ints:
         assert source.entries is not None
+        place = whole | {source.entries.spelled(key): i for i, key in enumerate(keys)}
         return np.array([place.get(word, rest) for word in source.entries.texts(column)], np.int64)
 
     return Cells(column, rest + 1, of)
