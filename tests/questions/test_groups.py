@@ -111,6 +111,8 @@ BAD = {
     "too many": (("sex", "dept"), [["f"], ["a"], ["b"]], "keys of sex, dept alone; got 3 lists."),
     "twice": (("sex", "dept"), [["f", "f"], ["a"]], "Expected keys that differ, without 'other'"),
     "other": (("sex", "dept"), [["f"], ["other"]], "Expected keys that differ, without 'other'"),
+    "another column": ("sex", {"dept": ["a"]}, "Expected keys of sex alone; got 'dept'."),
+    "no list": ("sex", {}, "Expected keys of 'sex'; got none. List the public groups"),
     "one column": (("sex",), [["f"]], "Expected several columns that differ; got ('sex',)."),
     "same": (("sex", "sex"), [["f"], ["m"]], "Expected several columns that differ; got"),
     "vast": (("a", "b"), [range(1000), range(1000)], "Expected at most 100000 groups; got 1000000"),
@@ -147,6 +149,7 @@ def test_as_it_is_typed(tmp_path):
 
 
 def test_labels_and_entries():
+    assert groups.listed("g", {"g": ["a", 1]}) == groups.listed("g", ["a", 1]) == [["a", 1]]
     assert groups.columns_of(None) == ()
     assert groups.labels("g", [["a", 1]]) == ("a", "1", "other")
     assert groups.in_words("count()", "a") == "count(): a"

@@ -34,7 +34,7 @@ def listed(group: Grouping, keys: Any) -> list[list[Any]]:
         group: One column or several.
         keys: The groups of one column; for several a list for each, by name or in their order.
     """
-    each = [keys] if isinstance(group, str) else _of_each(columns_of(group), keys)
+    each = _of_each(columns_of(group), {group: keys} if _plain(group, keys) else keys)
     for name, one in zip(columns_of(group), each, strict=True):
         if one is None or isinstance(one, str):
             move = "List the public groups: keys=['a', 'b']."
@@ -51,10 +51,18 @@ def listed(group: Grouping, keys: Any) -> list[list[Any]]:
     return [list(one) for one in each]
 
 
-def _of_each(columns: tuple[str, ...], keys: Any) -> list[Any]:
-    """Return what is listed for each of several columns, by name or in their order."""
+def _plain(group: Grouping, keys: Any) -> bool:
+    """Whether keys are those of one column, by themselves; several columns have to differ."""
+    if isinstance(group, str):
+        return not isinstance(keys, Mapping)
+    columns = columns_of(group)
     if len(columns) < 2 or len({*columns}) < len(columns):
         raise refuse("several columns that differ", columns, "Name one column as it is.")
+    return False
+
+
+def _of_each(columns: tuple[str, ...], keys: Any) -> list[Any]:
+    """Return what is listed for each of the columns, by name or in their order."""
     known = keys if isinstance(keys, Mapping) else dict(zip(columns, keys or (), strict=False))
     lost = [name for name in known if name not in columns]
     if lost or (not isinstance(keys, Mapping) and keys is not None and len(keys) > len(columns)):
