@@ -422,6 +422,26 @@ def test_refusals_because_of_data_are_alike_and_booked(ledger, reason):
     ledger.verify()
 
 
+class Odd:
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("secret")
+
+
+def test_a_cell_that_cannot_be_hashed_is_withheld(ledger, folder):
+    """Books want the version of a table, and reading it meets every cell."""
+    table = pd.DataFrame({"x": pd.Series([1.0, 2.0, Odd(), 4.0], dtype=object)})
+    source = rpac.Subsets(table, unit="rows", worlds=4)
+    asks = [
+        lambda: rpac.privatize(len, source, 0.1, ledger=ledger),
+        lambda: rpac.Session(source, 0.5, ledger),
+    ]
+    for i, ask in enumerate(asks, 1):
+        with pytest.raises(rpac.Withheld) as caught:
+            ask()
+        assert (str(caught.value), caught.value.__context__) == (str(rpac.Withheld()), None)
+        assert ledger.spent == pytest.approx(0.01 * i)
+
+
 def test_what_public_things_decide_is_refused_first_and_for_nothing(ledger):
     def forbidden(x):
         raise AssertionError("ran")

@@ -49,7 +49,7 @@ from rpac.noise.base import Releasable
 from rpac.noise.codebook import Codebook
 from rpac.noise.grid import agreed_law, tabulate
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
-from rpac.release.refusal import MARK, was_withheld, withheld
+from rpac.release.refusal import MARK, refusal_in, was_withheld, withheld
 from rpac.release.release import again, given_line
 from rpac.release.sealed_store import SealedStore
 from rpac.release.state import packed, state_hash, unpacked, updated
@@ -101,6 +101,10 @@ class Conversation(ABC):
         self._lock, self._pid = threading.RLock(), os.getpid()
         self._subject = plain_text(subject, "subject")
         self._executor = None if executor is None else Executor.of(executor)
+        self._version = ("", "")
+        if ledger is not None or self._store is not None:
+            with withheld(refusal_in(ledger), static=(InputError,)):  # reads rows: a cell may fail
+                self._version = source.version, source.secret
         if self._store is not None and self._store.exists():
             self._resume(self._store, secret)
         else:
@@ -346,7 +350,7 @@ class Conversation(ABC):
         """Return the mark of the worlds in their order, which posterior and draw follow."""
         source = self._source
         order = fingerprint(source.secrets) if isinstance(source, Worlds) else ""
-        return self._marks.fingerprint(digest(source.version, source.secret, order, self._prior))
+        return self._marks.fingerprint(digest(*self._version, order, self._prior))
 
     def _secret(self, secret: Any) -> str:
         """Return the mark of a given secret; nothing for a drawn one."""
@@ -360,8 +364,7 @@ class Conversation(ABC):
         """Write down the line of the books that the next charge falls on."""
         if self._ledger is None:
             return
-        source = self._source
-        drawn = Line(source.version, source.secret)
+        drawn = Line(*self._version)
         line = given_line(self._subject, self.id) if self._given else drawn
         self._line = replace(line, session=self.id, state=state_hash(state))
 
@@ -388,5 +391,5 @@ class Conversation(ABC):
             bounds={"under the posterior": bound},
             noise=marked(described(outputs, law), self._marks),
             outputs=marked(outputs.describe(), self._marks),
-            requested={"nats": nats}, facts=facts(outputs),
+            requested={"nats": nats}, facts=facts(outputs, law),
         )  # fmt: skip

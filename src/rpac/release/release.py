@@ -93,16 +93,15 @@ class Request:
         given = isinstance(self.mechanism, Outputs)
         found = self.mechanism.of(self.source) if given else self._simulated()
         if self.secret is None:
-            return found
+            return found.stating(found.statement)  # a release holds its outputs, not the table
         return found.stating(f"{found.statement} (given by its owner, who declares the prior)")
 
     def _simulated(self) -> Outputs:
         seed = self._study_seed() if self.seed is None else self.seed
-        found = simulate(
+        return simulate(
             self.source, self.mechanism, self.n_jobs, seed, store=self.store,
             executor=self.executor, checkpoint=self.checkpoint,
         )  # fmt: skip
-        return found.stating(found.statement)  # a release holds its outputs, not the table
 
     def _study_seed(self) -> int:
         """Return 0 for finite worlds; for draws a new seed each time, or one for each key."""
@@ -174,10 +173,11 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
     Raises:
         Withheld: For whatever depends on data.
     """
-    ledger, line, nats = request.ledger, request.line(), request.nats
+    ledger, nats = request.ledger, request.nats
     asked = request.asked or question_of(request.mechanism)  # before it runs, and could tell
     given = None if request.secret is None else given_worlds(request.source, request.secret)
-    terms = "" if ledger is None else request.terms(ledger)
+    with withheld(refusal_in(ledger), static=(InputError,)):  # reads rows: a cell may fail
+        line, terms = request.line(), "" if ledger is None else request.terms(ledger)
     known = None if ledger is None else ledger.find(request.key, terms)
     if known is not None and was_withheld(known.answer):
         raise Withheld
