@@ -233,3 +233,15 @@ def test_a_source_of_ones_own_has_a_version_and_a_secret():
     assert Pair(1).secret == Pair(3).secret
     one, two = (rpac.Draws(lambda rng: 0.0, clip=(0, high)) for high in (1, 2))
     assert one.version != two.version
+
+
+def test_nobody_changes_the_order_of_worlds():
+    listed = [1.0, 2.0, 4.0]
+    source = rpac.Worlds(listed)
+    outputs = rpac.simulate(source, float)
+    listed.reverse()
+    source.worlds(0).reverse()
+    assert list(source.secrets) == [1.0, 2.0, 4.0]
+    assert rpac.privatize(outputs, source, 0.3).certificate.bound <= 0.3
+    with pytest.raises(rpac.InputError, match="outputs of this source|got others"):
+        rpac.privatize(outputs, rpac.Worlds([1.0, 2.0, 4.0]), 0.3)

@@ -62,7 +62,7 @@ class Worlds(Source):
     """
 
     def __init__(self, secrets: Sequence[Any] | Any, weights: Any = None) -> None:
-        self.secrets = list(secrets)
+        self.secrets = tuple(secrets)  # in an order that nobody changes
         m = len(self.secrets)
         if m < 2:
             raise refuse("at least 2 worlds", m, "With one world there is no secret to protect.")
@@ -88,7 +88,7 @@ class Worlds(Source):
 
     def worlds(self, seed: int) -> list[Any]:
         """Return the secrets."""
-        return self.secrets
+        return list(self.secrets)
 
 
 @final
