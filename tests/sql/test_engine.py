@@ -174,7 +174,7 @@ def test_files_of_one_table_have_one_schema_and_folders_name_nothing(con, tmp_pa
         table.to_parquet(tmp_path / part / "rows.parquet")
     assert load(con, "t", tmp_path) == {"x": "BIGINT"}
     frame(x=["a"]).to_parquet(tmp_path / "zip=1" / "more.parquet")
-    with pytest.raises(rpac.InputError, match=r"one schema in all files of table 'u'; got 2 of"):
+    with pytest.raises(rpac.InputError, match="one schema in all files"):
         load(con, "u", str(tmp_path / "**" / "*.parquet"))
     with pytest.raises(rpac.InputError, match="Expected Parquet files; got none in"):
         load(con, "v", tmp_path / "nothing*.parquet")

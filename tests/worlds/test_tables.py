@@ -240,3 +240,15 @@ def test_a_file_that_memory_cannot_hold_is_not_opened(kind, tmp_path):
         rpac.TooLarge, match=r"Expected the rows of 'nation.*; got 8.8 TB, with room"
     ):
         rpac.Subsets(path, unit="id")
+
+
+LAZY = {
+    "polars": lambda: pl.LazyFrame({"pay": ["1", "n/a"]}).select(pl.col("pay").cast(pl.Int64)),
+    "duckdb": lambda: duckdb.sql("SELECT CAST(x AS INT) AS x FROM (VALUES ('1'), ('n/a')) t(x)"),
+}
+
+
+@pytest.mark.parametrize("kind", LAZY)
+def test_a_lazy_table_that_fails_says_nothing_of_its_rows(kind):
+    with pytest.raises(rpac.InputError, match=r"Expected a table; got a \w+ that fails. Compute"):
+        frames.table(LAZY[kind]())

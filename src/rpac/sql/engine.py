@@ -147,7 +147,7 @@ def _refuse_other_columns(connection: Any, name: str, files: list[str]) -> None:
         for one in files
     }  # fmt: skip
     if len(found) > 1:
-        got, move = f"{len(found)} of them", "Write them with the same columns and types."
+        got, move = "others in some", "Write them with one declared schema."
         raise refuse(f"one schema in all files of table {name!r}", got, move)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 _MOVE = "Pass a pandas, polars or pyarrow frame, a DuckDB relation, or a CSV or Parquet path."
+_LAZY = "Compute it before: what may fail on a row (a cast), it is to try (TRY_CAST)."
 _OUT_OF_CORE = "Ask in SQL (rpac.Database): DuckDB reads what memory cannot hold."
 
 
@@ -61,11 +62,11 @@ def table(data: Any) -> nw.DataFrame[Any]:
     try:
         frame: Any = nw.from_native(native)
         found = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    except Exception as error:  # a lazy one is computed here, and its errors may quote rows
+    except Exception:  # a lazy one is computed here, and its errors tell of rows
         kind = type(data).__name__
         lazy = hasattr(data, "collect_schema") or kind == "DuckDBPyRelation"
-        got = f"a {type(error).__name__} in a {kind}" if lazy else kind
-        raise refuse("a table", got, _MOVE) from None
+        got, move = (f"a {kind} that fails", _LAZY) if lazy else (kind, _MOVE)
+        raise refuse("a table", got, move) from None
     names = list(found.columns)
     if len(set(names)) != len(names) or not names:
         raise refuse("at least one column, with unique names", names[:12], "Rename them.")
