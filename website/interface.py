@@ -4,6 +4,7 @@ Where a name goes follows from the module it lives in, so a new one finds its pa
 """
 
 import inspect
+import re
 
 import typer
 
@@ -88,6 +89,7 @@ SUBJECTS = {
     ),
 }
 """Pages in their order: title, first line, and the modules whose public names they have."""
+EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.M)
 
 
 def subject(home):
@@ -141,6 +143,11 @@ def interface():
     table = "\n".join(["| page | names |", "| --- | --- |", *rows])
     made["interface/index.md"] = f"{head}{table}\n"
     return made
+
+
+def fenced(text):
+    """Return a docstring with a fence around its examples, which are no quotations to Markdown."""
+    return EXAMPLE.sub(lambda found: f"```pycon\n{found[0]}\n```", text)
 
 
 def commands():

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import re
 
 import pytest
@@ -91,3 +92,14 @@ def test_the_commands_are_as_their_help_says():
         for parameter in command.params:
             for option in parameter.opts:
                 assert option in part, (name, option)
+
+
+def test_examples_of_docstrings_are_code():
+    """Each line of each example, and nothing else; Markdown would quote them, and link lists."""
+    text = inspect.getdoc(rpac.debug)
+    shown = interface.fenced(text)
+    code = re.findall(r"^```pycon\n(.*?)\n```$", shown, re.M | re.S)
+    assert [block.splitlines()[0] for block in code] == [">>> import numpy, rpac"]
+    assert code[0].endswith("(False, 'numpy.exceptions.AxisError: axis 1 is ou')")
+    assert shown.replace("```pycon\n", "").replace("\n```", "") == text
+    assert interface.fenced("One line.\n\n    >>> inside") == "One line.\n\n    >>> inside"
