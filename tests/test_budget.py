@@ -30,7 +30,7 @@ def test_budgets_that_are_not_positive(unit, bad):
 
 
 @pytest.mark.parametrize(
-    "bad", [math.nan, math.inf, -math.inf, True, np.True_, "0.5", None, [1.0], Decimal(1), 1j]
+    "bad", [math.nan, math.inf, -math.inf, True, np.True_, None, [1.0], Decimal(1), 1j]
 )
 @pytest.mark.parametrize("unit", [rpac.Nats, rpac.Bits, rpac.ResidualEntropy, as_budget])
 def test_budgets_that_are_not_numbers(unit, bad):
@@ -38,6 +38,12 @@ def test_budgets_that_are_not_numbers(unit, bad):
         rpac.InputError, match=r"Expected a finite number for `budget in .*; got .*Pass a pl"
     ):
         unit(bad)
+
+
+def test_text_is_no_budget_whatever_was_meant():
+    """A reader who types "0.55" means a success of 55 %: a plain number would allow 85 %."""
+    with pytest.raises(rpac.InputError, match=r"a budget; got '0.55'. Such as rpac.SuccessRate"):
+        as_budget("0.55")
 
 
 @pytest.mark.parametrize(

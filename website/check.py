@@ -25,7 +25,7 @@ QUESTIONS = {
     "is my patient protected": ("promises.html", "questions.html"),
     "which budget": ("choose.html",),
     "how many questions can I ask": ("questions.html", "choose.html"),
-    "error bars": ("ledger.html",),
+    "error bars": ("questions.html",),
     "group by": ("interface/statistics.html", "frames.html"),
     "negative count": ("questions.html",),
     "postgres": ("scale.html",),

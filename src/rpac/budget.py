@@ -70,6 +70,9 @@ def rate_hint(rate: float) -> str:
 class SuccessRate:
     """The success an attacker may reach on a question they would blindly answer with `prior`.
 
+    About a person's presence (`rpac.Presence`) books charge more for the same success, since a
+    distance serves every prior at once: `GaussianDP(success_to_distance(rate)).nats()`.
+
     >>> round(SuccessRate(0.55, prior=0.5).nats(), 6)
     0.005008
     """
@@ -145,7 +148,12 @@ def as_budget(value: Any) -> Budget:
     if isinstance(value, GaussianDP):
         move = "It is for rpac.Presence; use SuccessRate, Nats or Bits."
         raise refuse("a budget about a drawn sample", repr(value), move)
-    return value if isinstance(value, Nats | Bits | SuccessRate | ResidualEntropy) else Nats(value)
+    if isinstance(value, Nats | Bits | SuccessRate | ResidualEntropy):
+        return value
+    if isinstance(value, str):
+        move = "Such as rpac.SuccessRate(0.55) or rpac.Nats(0.1); a bare number is nats."
+        raise refuse("a budget", repr(value), move)
+    return Nats(value)
 
 
 def as_distance(value: Any) -> float:

@@ -46,6 +46,8 @@ def test_small_and_odd_numbers():
     assert math.ceil(exact_nano(np.float64(0.001))) == 10**6
     assert math.ceil(exact_nano(rpac.Nats(0.1))) == 10**8
     assert math.ceil(exact_nano(np.int64(2))) == 2 * 10**9
+    with pytest.raises(rpac.InputError, match=r"or a distance; got SuccessRate.*distance\(0.65\)"):
+        exact_nano(rpac.SuccessRate(0.65))
 
 
 def test_accounts_are_sealed_and_labelled():

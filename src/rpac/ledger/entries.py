@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 from rpac._base.checks import number, refuse
 from rpac._base.types import Json
-from rpac.budget import Bits, GaussianDP, Nats
+from rpac.budget import Bits, GaussianDP, Nats, SuccessRate
 from rpac.errors import BudgetSpent, LedgerError
 
 NANO = 10**9
@@ -20,6 +20,9 @@ _MOST = 10**9
 
 def exact_nano(nats: Any) -> Decimal:
     """Return an amount in nano-nats, unrounded; `Nats`, `Bits` or a number of nats, 0 allowed."""
+    if isinstance(nats, SuccessRate):
+        move = f"About a person: rpac.GaussianDP(rpac.advantage.success_to_distance({nats.rate:g}))."
+        raise refuse("an amount in nats or bits, or a distance", repr(nats), move)
     value = number(nats.nats() if isinstance(nats, Nats | Bits | GaussianDP) else nats, "nats")
     if not 0 <= value <= _MOST:
         raise refuse(f"between 0 and {_MOST} nats", repr(value), "Books are kept in nats or bits.")

@@ -71,7 +71,10 @@ class Request:
     def __post_init__(self) -> None:
         as_budget(self.budget)
         if not isinstance(self.source, Source):
-            move = "Wrap data in rpac.Subsets(data, unit=...), a list of secrets in rpac.Worlds."
+            move = (
+                "Wrap a table of people in rpac.Presence(data, unit=...), a pool that is public in "
+                "rpac.Subsets, a list of secrets in rpac.Worlds."
+            )
             raise refuse("a Source", type(self.source).__name__, move)
         in_range(self.confidence, "confidence", 0.0, 1.0)
         if self.key is not None and self.ledger is None:

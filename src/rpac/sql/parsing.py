@@ -33,7 +33,7 @@ def parsed(tables: Tables, sql: str) -> Node:
         move = "Check its syntax and names."
         if "could not be resolved" in reason:
             known = [f"{t}.{c}" for t, inside in tables.columns.items() for c in inside]
-            move = f"Columns: {', '.join(known)}."
+            move = f"Check the spelling. Columns: {', '.join(known)}."
         raise refuse("a SELECT that parses", reason, move) from None
 
 
