@@ -68,3 +68,14 @@ def test_of_anything_else_there_is_none():
     assert made_up(rpac.Draws(lambda rng: 0.0, clip=(0, 1))) is None
     assert made_up(rpac.Database({"t": TABLE}, unit="id").source) is None
     assert made_up(rpac.Database({"t": TABLE}, unit="id").presence) is None
+
+
+def test_of_rows_that_bring_their_own_columns_the_declared_ones_are_made_up():
+    """The union of everybody's columns would tell who is there."""
+    rows = [{"id": i, "x": 1.0} for i in range(50)]
+    both = {"x": {"floor": 1.0}, "answer": {"floor": 1.0}}
+    for schema, shape in (({}, (200,)), (both, (200, 2))):
+        with_one_more = rpac.Presence([*rows, {"id": 9, "hiv": 1}], "id", schema=schema)
+        without = rpac.Presence(rows, "id", schema=schema)
+        assert made_up(with_one_more).shape == made_up(without).shape == shape
+    assert made_up(rpac.Presence([1.0, 2.0], "rows")).shape == (200,)

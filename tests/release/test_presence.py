@@ -256,3 +256,31 @@ def test_a_key_stands_for_the_middle_too(folder, way):
                 continue
             with pytest.raises(rpac.InputError, match="the request that key 'k' was first used"):
                 rpac.privatize(mean_of_x, source, CAREFUL, ledger=ledger, key="k")
+
+
+HALF = "\ud800"
+"""Half of a character: no file can hold it, and `encode` fails with all that was to be written."""
+
+
+def test_an_answer_that_cannot_be_told_is_charged_in_full(tmp_path, monkeypatch):
+    """Else everybody could ask again, for nothing, until the noise is averaged away."""
+    monkeypatch.setattr(presence, "told", lambda *_: {"told": object()})
+    with book(tmp_path) as ledger:
+        for asked in range(1, 4):
+            with pytest.raises(rpac.Withheld):
+                rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger)
+            assert ledger.spent == pytest.approx(asked * 0.0078954, abs=1e-6)
+        assert ledger.verify() == 3
+
+
+def test_half_characters_are_refused_where_they_are_typed_and_written_where_they_are_not(tmp_path):
+    ill = rpac.statistics.count()
+    with pytest.raises(rpac.InputError, match=r"whole characters in `keys`; got '.ud800'. Spell"):
+        rpac.statistics.group_by("id", ill, keys=["a", HALF])
+    with book(tmp_path) as ledger:
+        asked = {"question": HALF, "about": {}}
+        first = rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger, key="k", asked=asked)
+        again = rpac.privatize(MEAN, SOURCE, CAREFUL, ledger=ledger, key="k", asked=asked)
+        assert again.value == first.value
+        assert ledger.spent == pytest.approx(0.0078954, abs=1e-6)
+        assert ledger.verify() == 1

@@ -495,3 +495,15 @@ def test_draws_are_counted_in_the_books(ledger):
     assert rpac.privatize(lambda x: x, source, 0.05).certificate.attempt == 1
     other = ledger.under(dataset="others")
     assert rpac.privatize(lambda x: x, source, 0.05, ledger=other).certificate.attempt == 1
+
+
+def test_what_fails_when_an_answer_is_told_is_withheld_at_its_full_price(tmp_path, monkeypatch):
+    """That it fails may be told by the answer itself, which a refusal's price does not cover."""
+    monkeypatch.setattr("rpac.release.release.told", lambda *_: 1 / 0)
+    with rpac.Ledger(f"{tmp_path}/l.db", budget=1.0) as ledger:
+        with pytest.raises(rpac.Withheld):
+            rpac.privatize(lambda x: x, rpac.Worlds([0.0, 1.0, 5.0]), 0.2, ledger=ledger, key="k")
+        assert 0.15 < ledger.spent <= 0.2
+        with pytest.raises(rpac.Withheld):  # a retry: for nothing
+            rpac.privatize(lambda x: x, rpac.Worlds([0.0, 1.0, 5.0]), 0.2, ledger=ledger, key="k")
+        assert ledger.spent <= 0.2

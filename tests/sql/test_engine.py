@@ -190,6 +190,11 @@ def test_a_warehouse_is_read_in_place(tmp_path):
     outputs = rpac.simulate(db.source, db.query("SELECT g, count(*) AS n FROM person GROUP BY g"))
     assert outputs.values.shape == (16, 2)
     assert sorted(db.columns) == ["old", "person"]
+    with pytest.raises(rpac.InputError, match="a table for 'old', which is not public; got a view"):
+        _ = db.presence
+    alone = rpac.Database({"person": path}, "person.id")
+    counted = rpac.privatize(alone.query("SELECT count(*) AS n FROM person"), alone.presence, 4.0)
+    assert counted.value[0]["n"] == pytest.approx(40, abs=20)
     broken = tmp_path / "broken.duckdb"
     broken.write_bytes(b"no database of anybody")
     with pytest.raises(rpac.InputError, match="a DuckDB file that can be read; got a"):

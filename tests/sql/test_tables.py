@@ -1,5 +1,6 @@
 """Tables with owners: who owns which row, what a world shows, what declarations are refused."""
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -230,3 +231,12 @@ def test_more_worlds_than_a_query_can_name_are_refused_before_anything_is_read()
         rpac.errors.TooLarge, match=r"at most 8192 worlds in SQL; got 1000000\. Use"
     ):
         Tables({"t": "nowhere.parquet"}, "id", worlds=10**6)
+
+
+def test_entries_of_an_enum_are_no_part_of_a_refusal(tmp_path):
+    path = tmp_path / "staff.duckdb"
+    with duckdb.connect(str(path)) as made:
+        made.execute("CREATE TABLE t AS SELECT 'SECRET BOB'::ENUM('ann', 'SECRET BOB') AS id")
+        made.execute("CREATE TABLE c AS SELECT 'q'::ENUM('q', 'ann') AS id")
+    with pytest.raises(rpac.InputError, match=r"ids of one kind; got c.id ENUM and t.id ENUM. Lin"):
+        _ = rpac.Database({"t": path, "c": path}, "t.id", {"c.id": "t.id"}).presence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 from unicodedata import category
 
@@ -36,6 +37,13 @@ def plain_text(value: Any, name: str) -> str:
     if not (isinstance(value, str) and all(c.isprintable() or category(c) == "Zs" for c in value)):
         raise refuse(f"printable text for `{name}`", repr(value), "Pass a plain string.")
     return str(value)
+
+
+def whole_characters(texts: Iterable[object], name: str) -> None:
+    """Refuse text with half of a character (a lone surrogate): no file could hold it."""
+    for text in map(str, texts):
+        if not text.isascii() and any(category(c) == "Cs" for c in text):
+            raise refuse(f"whole characters in `{name}`", ascii(text), "Spell it out.")
 
 
 def in_range(value: Any, name: str, low: float, high: float) -> float:

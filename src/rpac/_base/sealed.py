@@ -40,10 +40,14 @@ class SealedValue(Sealed, Generic[T]):
 def publish(body: Any, *, indent: int | None = None) -> str:
     """Return public JSON: the one writer of certificates, receipts and entries.
 
+    Guarantees:
+        It can be written: half of a character (a lone surrogate) is spelled `\\ud800`.
+
     Raises:
         InputError: If anything sealed, or anything but plain JSON, is in it.
     """
-    return _writer(indent).encode(body)
+    text = _writer(indent).encode(body)
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 @cache

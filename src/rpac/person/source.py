@@ -71,7 +71,7 @@ class Presence(Source):
     Args:
         data: A data frame of any kind, a DuckDB relation, the path of a CSV (.gz) or Parquet file
             or of a folder or glob of Parquet files, an array (rows first; its columns are 0, 1,
-            ...), a list, or one of dicts (its columns are the keys of the first);
+            ...), a list, or one of dicts (each row brings columns of its own);
             `Database.presence` for SQL.
         unit: Column that says whose row it is. "rows": one row a person. Frames must say which.
         caps: {column: (low, high)} of what one person's entries are, public; {"rows": n}: rows of

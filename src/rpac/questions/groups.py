@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rpac._base.checks import refuse
+from rpac._base.checks import refuse, whole_characters
 from rpac._base.types import Floats
 from rpac.person.source import Presence
 from rpac.worlds import tables as frames
@@ -42,6 +42,7 @@ def listed(group: Grouping, keys: Any) -> list[list[Any]]:
                 move = f"List them for each: keys={{{name!r}: ['a', 'b'], ...}}."
             raise refuse(f"keys of {name!r}", "none" if one is None else repr(one), move)
         names = [str(key) for key in one]
+        whole_characters(names, "keys")
         if not names or len({*names}) != len(names) or OTHER in names:
             got = list(one)
             raise refuse("keys that differ, without 'other'", got, "List the public groups.")

@@ -14,7 +14,8 @@ import narwhals as nw
 import numpy as np
 
 from rpac._base.types import Ints
-from rpac.person.source import Presence
+from rpac.person.source import ANSWER, Presence
+from rpac.person.source import ROWS as EACH
 from rpac.questions.functions import Call
 from rpac.schema import Declared
 from rpac.worlds import tables
@@ -56,7 +57,11 @@ def made_up_columns(
     """Return made-up columns, (size,) numbers or a list of texts each, from declarations alone."""
     assert source.entries is not None
     rng = np.random.default_rng(seed)
-    wanted = map(str, source.entries.columns if names is None else names)
+    known = source.entries.columns
+    if source.entries.ragged:  # each person brings their own columns: those that are declared
+        declared = dict.fromkeys([source.unit, *source.schema])
+        known = [name for name in declared if name not in (ANSWER, EACH)] or ["0"]
+    wanted = map(str, known if names is None else names)
     return {name: _declared(source, name, size, rng) for name in wanted}
 
 

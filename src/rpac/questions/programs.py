@@ -202,11 +202,13 @@ class Fitted:
         """Return a made-up table; its target has the declared classes, or 0 and 1, in turn."""
         import narwhals as nw
 
-        public, backend = made_up(source, self.reads, size=_TRIED), cast(Any, reader())
-        if public is None:  # worlds of their own: numbers, which all but few estimators take
+        private = isinstance(source, Presence)  # of half-samples entries would be the pool's own
+        public = made_up(source, self.reads, size=_TRIED) if private else None
+        backend = cast(Any, reader())
+        if public is None:  # numbers, which all but few estimators take
             columns = dict.fromkeys(self.reads, np.random.default_rng(0).normal(size=_TRIED))
             public = nw.from_dict(columns, backend=backend).to_native()
-        if self.target is None or isinstance(source, Subsets):
+        if self.target is None:
             return public
         known = source.declared(self.target).domain if isinstance(source, Presence) else None
         usual = (0.0, 1.0) if _kind(self.estimator) == "classifier" else None

@@ -49,7 +49,7 @@ from rpac.noise.base import Releasable
 from rpac.noise.codebook import Codebook
 from rpac.noise.grid import agreed_law, tabulate
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
-from rpac.release.refusal import MARK, refusal_in, was_withheld, withheld
+from rpac.release.refusal import MARK, refusal_in, told_or_marked, was_withheld, withheld
 from rpac.release.release import again, given_line
 from rpac.release.sealed_store import SealedStore
 from rpac.release.state import packed, state_hash, unpacked, updated
@@ -209,12 +209,15 @@ class Conversation(ABC):
             bare, now = bool(outputs.constant.all()), outputs.under(self._floored())
             released = noisy_codes(codes[self._world.open()], law, allow_exact=bare)
             posterior = updated(self._log_posterior, law.log_likelihood(codes, released))
+            after = packed(posterior, self._charges + 1, self._questions + 1)
             if self._ledger is None:
-                keep = answered(now, law, released)
-            else:
-                keep = stored(now, law, released, made)
-                keep |= told(shown(outputs, keep, made=made), asked, outputs.dim)
-            return keep, packed(posterior, self._charges + 1, self._questions + 1)
+                return answered(now, law, released), after
+
+            def drawn() -> Json:
+                kept = stored(now, law, released, made)
+                return kept | told(shown(outputs, kept, made=made), asked, outputs.dim)
+
+            return told_or_marked(drawn), after
 
         kept, receipt = self._charge(made.bound, key, request, draw)
         if was_withheld(kept):

@@ -141,7 +141,7 @@ def released(inquiry: Inquiry, ask: Ask) -> Release:
         if ledger is None:
             return first
         kept |= told(first, worded, asked.question.groups * len(asked.question.terms))
-    receipt, state = charged(kept)
+        receipt, state = charged(kept)
     if state is not None:
         return replace(first, receipt=receipt)
     return _revealed(asked, receipt.answer, receipt)

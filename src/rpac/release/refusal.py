@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rpac._base.types import Json
 from rpac.errors import LedgerError, Withheld
 from rpac.ledger.ledger import Ledger
 
@@ -63,6 +64,20 @@ def withheld(
             raise refusal
         finally:
             refusal.__context__ = None  # which a traceback would print, and a debugger show
+
+
+def told_or_marked(tell: Callable[[], Json]) -> Json:
+    """Return what is told of a drawn answer; the mark of a refusal, if telling it fails.
+
+    What fails then may be told by the answer itself: so the draw stands, at its full price.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return tell()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # without what it says
+    except BaseException:  # code of the answer's own form, say
+        return dict(MARK)
 
 
 def _of_the_books(error: LedgerError) -> bool:

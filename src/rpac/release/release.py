@@ -37,7 +37,7 @@ from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
 from rpac.noise.grid import GridNoise, agreed_law, tabulate
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
-from rpac.release.refusal import refusal_in, was_withheld, withheld
+from rpac.release.refusal import refusal_in, told_or_marked, was_withheld, withheld
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.run import answer_on_fresh_draw, simulate
 from rpac.worlds.source import Draws, Source, Subsets
@@ -198,13 +198,18 @@ def release(request: Request, propose: Propose, attempts: Attempts) -> Release:
         codes = _sealed_codes(request, outputs, law, given)
         bare = request.allow_exact or bool(outputs.constant.all())
 
-        def draw() -> tuple[Json, bytes]:
-            kept = stored(outputs, law, noisy_codes(codes(), law, allow_exact=bare), made)
-            beside = {} if ledger is None else told(shown(outputs, kept), asked, outputs.dim)
-            return kept | beside, b""
-
         if ledger is None:
-            return shown(outputs, draw()[0], law=law)
+            kept = stored(outputs, law, noisy_codes(codes(), law, allow_exact=bare), made)
+            return shown(outputs, kept, law=law)
+
+        def drawn(released: Ints) -> Json:
+            kept = stored(outputs, law, released, made)
+            return kept | told(shown(outputs, kept), asked, outputs.dim)
+
+        def draw() -> tuple[Json, bytes]:
+            released = noisy_codes(codes(), law, allow_exact=bare)
+            return told_or_marked(lambda: drawn(released)), b""
+
         charged = ledger.charge(charge(made), key=request.key, request=terms, line=line, draw=draw)
     return _first(outputs, charged, law)
 

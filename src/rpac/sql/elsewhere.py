@@ -46,6 +46,10 @@ class Elsewhere(ABC):
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Return names and the engine's own types of the columns of a table, by its name there."""
 
+    def is_view(self, table: str) -> bool:
+        """Whether a name is that of a query, which may look across people or fail on a row."""
+        return False
+
     @abstractmethod
     def md5(self, salt: str) -> str:
         """Return SQL for the hash of a text and the id k, in hexadecimal."""

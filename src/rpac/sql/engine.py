@@ -110,16 +110,25 @@ def load(connection: Any, name: str, data: Any, schema: str = "raw") -> dict[str
     return {row[0].lower(): row[1] for row in rows}
 
 
+_TABLES = "SELECT table_name AS name FROM duckdb_tables() WHERE schema_name = 'main'"
+_VIEWS = "SELECT view_name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal"
+
+
 def tables_in(path: str | Path) -> list[str]:
-    """Return the names of the tables in a DuckDB file."""
+    """Return the names of the tables in a DuckDB file, views among them."""
+    return _listed(path, f"{_TABLES} UNION {_VIEWS} ORDER BY 1")
+
+
+def views_in(path: str | Path) -> list[str]:
+    """Return the names of the views in a DuckDB file."""
+    return _listed(path, _VIEWS)
+
+
+def _listed(path: str | Path, sql: str) -> list[str]:
     file = existing(Path(path))
     try:
         with duckdb.connect(str(file), read_only=True) as connection:
-            rows = connection.execute(
-                "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' "
-                "UNION SELECT view_name FROM duckdb_views() "
-                "WHERE schema_name = 'main' AND NOT internal ORDER BY 1"
-            ).fetchall()
+            rows = connection.execute(sql).fetchall()
     except duckdb.Error as error:
         kind = f"a {type(error).__name__}"
         raise refuse("a DuckDB file that can be read", kind, "Check its version.") from None

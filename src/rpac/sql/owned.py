@@ -19,8 +19,9 @@ from rpac.person.entries import Entries
 from rpac.person.source import ROWS
 from rpac.questions.selected import Said
 from rpac.schema import Declared
-from rpac.sql.engine import quoted
+from rpac.sql.engine import quoted, views_in
 from rpac.sql.tables import UNIT, Tables
+from rpac.worlds.files import is_warehouse
 
 _MACROS = (
     "__number(x) AS CASE x WHEN 'true' THEN 1.0::DOUBLE WHEN 'false' THEN 0.0::DOUBLE ELSE "
@@ -63,9 +64,19 @@ class Owned(Tables):
         """Whether types are those of files or of a database elsewhere."""
         return self.typed
 
+    def _asks(self, name: str, data: Any) -> bool:
+        """Whether a table is a query: it may look across people, or fail on one person's row."""
+        if self.engine is not None:
+            return self.engine.is_view(str(data))
+        return is_warehouse(data) and name in views_in(data)
+
     def _load(self, name: str, data: Any) -> dict[str, str]:
         if self.typed or name.lower() in self._open:
-            return super()._load(name, data)
+            found = super()._load(name, data)
+            if name.lower() not in self._open and self._asks(name, data):
+                move = "Name its tables, and join them in the question."
+                raise refuse(f"a table for {name!r}, which is not public", "a view", move)
+            return found
         entries = Entries(data)
         if entries.ragged:
             got, move = f"a {type(data).__name__}", "Make a frame of it, which names its columns."

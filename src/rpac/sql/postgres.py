@@ -50,12 +50,17 @@ class Postgres(Elsewhere):
             "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
             "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
         )
-        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
+        quoted = _quoted(table)
         may = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
         if self._db.execute(may, [quoted]).fetchall() == [(False,)]:
             move = "GRANT SELECT on it to this user."
             raise refuse(f"a right to read table {table!r}", "none", move)
         return [(str(name), str(kind)) for name, kind in self._db.execute(sql, [quoted]).fetchall()]
+
+    def is_view(self, table: str) -> bool:
+        """Whether a name is that of a view, materialised or not."""
+        kind = "SELECT relkind IN ('v', 'm') FROM pg_class WHERE oid = to_regclass(%s)"
+        return self._db.execute(kind, [_quoted(table)]).fetchall() == [(True,)]
 
     def md5(self, salt: str) -> str:
         """Return SQL for the hash of a text and the id k."""
@@ -68,3 +73,8 @@ class Postgres(Elsewhere):
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         with self._db.cursor(binary=True) as cursor:  # numbers take 8 bytes
             return list(cursor.execute(sql).fetchall())
+
+
+def _quoted(table: str) -> str:
+    """Return "schema.table" or "table" as the server reads it."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))

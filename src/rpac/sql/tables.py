@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
 
-from rpac._base.checks import count, refuse
+from rpac._base.checks import count, refuse, whole_characters
 from rpac._base.hashing import digest
 from rpac.sql.elsewhere import Elsewhere
 from rpac.sql.engine import (
@@ -20,6 +21,7 @@ from rpac.sql.engine import (
     load,
     quoted,
     tables_in,
+    without_fields,
 )
 from rpac.sql.measures import whole_type
 from rpac.sql.owners import RAW as RAW
@@ -75,6 +77,7 @@ class Tables:
         self.links = {_pair(a): _pair(b) for a, b in (links or {}).items()}
         self.columns = {name.lower(): self._load(name, data) for name, data in named.items()}
         self.public, self.keys = self._named_public(public), dict(keys or {})
+        whole_characters(chain.from_iterable(self.keys.values()), "keys")
         self.unit = self._named_unit(unit)
         if self.engine is not None:
             self._refuse_unlike(self.unit, self.unit)
@@ -231,8 +234,9 @@ class Tables:
         kinds = [self.columns[table][column] for table, column in (child, parent)]
         whole, text = all(map(whole_type, kinds)), kinds == ["VARCHAR", "VARCHAR"]
         if not (whole or text or (kinds[0] == kinds[1] and self.engine is None)):
-            got = f"{'.'.join(child)} {kinds[0]} and {'.'.join(parent)} {kinds[1]}"
-            move = "Link whole numbers, or text: CAST them in a view."
+            said = [without_fields(kind) for kind in kinds]
+            got = f"{'.'.join(child)} {said[0]} and {'.'.join(parent)} {said[1]}"
+            move = "Link whole numbers, or text: CAST them where the tables are made."
             raise refuse("links between ids of one kind", got, move)
 
     def _one_side(self, name: str, owned: Mapping[str, tuple[str, str, str] | None]) -> None:

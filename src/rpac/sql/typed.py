@@ -87,7 +87,7 @@ class Typed:
         if want == "number" and known.kind == "text":
             return self._number_in(made), Known("number", -114.0, 114.0)
         expected = f"a {want} where the query computes with one"
-        move = "Compare like with like, or CAST it in a view of the table."
+        move = "Compare like with like, or TRY_CAST it where the table is made."
         raise refuse(expected, f"{snippet(node)!r}, a {known.kind}", move)
 
     # --- entries ----------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class Typed:
         known = self.columns[(node.table, node.name)]
         plain = replace(known, raw="")
         if known.kind == UNKNOWN:
-            move = "CAST it to a number, text or a date in a view."
+            move = "TRY_CAST it to a number, text or a date where the table is made."
             raise refuse("columns of numbers, text, dates or truths", repr(snippet(node)), move)
         if known.kind == "number" and known.raw:
             return self._read_number(node, known.raw), plain

@@ -126,13 +126,15 @@ def _flatten_dict(answer: Mapping[Any, Any]) -> tuple[Form, Floats]:
 
 def _flatten_series(answer: Any) -> tuple[Form, Floats]:
     """Keep the index of a pandas Series: its order may not depend on the world."""
+    import pandas as pd
+
     flat, whole = _numbers(answer.to_numpy())
-    index, name, kind = answer.index, answer.name, type(answer)
+    index, name = answer.index, answer.name
 
-    def rebuild(values: Floats) -> Any:
-        return kind(_typed(values, whole=whole), index=index, name=name)
+    def rebuild(values: Floats) -> Any:  # pandas' own type: another's code would see the release
+        return pd.Series(_typed(values, whole=whole), index=index, name=name)
 
-    layout = (kind, name, _names_of(index), tuple(index))
+    layout = (name, _names_of(index), tuple(index))
     return Form("series", layout, whole=whole, rebuild=rebuild), flat
 
 
