@@ -253,3 +253,43 @@ def test_several_questions_are_one_select():
     for source in (people, rpac.Subsets([1.0, 2.0], worlds=4)):
         with pytest.raises(rpac.errors.InputError, match=expected):
             rpac.privatize(several, source, 0.1)
+
+
+class Careless(rpac.Calibrator):
+    """Computes in place on what it was given, as careless code does, and proposes no noise."""
+
+    def propose(self, outputs, nats):
+        low, high = outputs.extremes
+        high -= low
+        return rpac.LatticeNoise(1e-3, [-1, 0, 1], [1e-3, 0.998, 1e-3])
+
+
+def test_what_a_calibrator_is_given_cannot_be_changed_in_place():
+    """Equal extremes would say that all worlds agree, and a bare answer be certified at 0 nats."""
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(lambda x: x, rpac.Worlds([1.0, 2.0]), 0.01, method=Careless())
+    outputs = rpac.Outputs([[1.0, 3.0], [2.0, 5.0]])
+    for kept in (*outputs.extremes, outputs.constant, outputs.spread):
+        with pytest.raises(ValueError, match="read-only"):
+            kept[...] = 0
+
+
+class Shifty:
+    """An array that changes under its readers."""
+
+    def __array__(self, dtype=None, copy=None):
+        BOOKS[0].__dict__["tables"] = BOOKS[1].tables
+        return np.array([[1.0], [2.0]])
+
+
+BOOKS = [rpac.Codebook([1.0, 2.0], p) for p in (np.full((2, 2), 0.5), np.eye(2))]
+
+
+def test_a_code_book_is_certified_and_released_as_a_plain_copy():
+    class Swaps(rpac.Calibrator):
+        def propose(self, outputs, nats):
+            BOOKS[0].__dict__["_words"] = Shifty()
+            return BOOKS[0]
+
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(lambda x: x, rpac.Worlds([1.0, 2.0]), 0.01, method=Swaps())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import FunctionType, MethodType
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +12,22 @@ from rpac._base.checks import refuse
 _BEHAVIOUR = (FunctionType, MethodType, property)
 
 
+def fixed(values: Any) -> Any:
+    """Return an array that nobody can make writable again: its numbers lie in bytes."""
+    plain = np.array(values)
+    if plain.size:
+        plain = np.frombuffer(plain.tobytes(), plain.dtype).reshape(plain.shape)
+    plain.setflags(write=False)
+    return plain
+
+
 class Frozen:
     """An object that stays as it was made: no attribute changes once `freeze` was called."""
 
     def freeze(self, *arrays: str) -> None:
         """Make the named arrays read-only, and the object with them."""
         for name in arrays:
-            kept = np.array(getattr(self, name))
-            kept.setflags(write=False)
-            object.__setattr__(self, name, kept)
+            object.__setattr__(self, name, fixed(getattr(self, name)))
         object.__setattr__(self, "_frozen", True)
 
     def unhidden(self) -> None:
@@ -46,7 +54,5 @@ class Frozen:
         object.__delattr__(self, name)
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        for kept in state.values():  # a copy's arrays are as read-only as the original's
-            if isinstance(kept, np.ndarray):
-                kept.setflags(write=False)
-        self.__dict__.update(state)
+        for name, kept in state.items():  # a copy's arrays are as read-only as the original's
+            self.__dict__[name] = fixed(kept) if isinstance(kept, np.ndarray) else kept

@@ -9,7 +9,7 @@ import numpy as np
 from rpac._base.checks import array, refuse
 from rpac._base.hashing import digest
 from rpac._base.limits import hold_in_memory
-from rpac._base.types import Floats, Ints, Json
+from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.channel import Channel
 from rpac.worlds.outputs import Outputs
 from rpac.worlds.span import Span
@@ -46,8 +46,17 @@ class Codebook(Channel):
 
     def __init__(self, words: Any, matrix: Any) -> None:
         found = np.asarray(words)
-        self._words = array(found[:, None] if found.ndim == 1 else found, "words", 2)
-        self.tables = self.tables_of(matrix)
+        self._hold(array(found[:, None] if found.ndim == 1 else found, "words", 2),
+                   self.tables_of(matrix))  # fmt: skip
+
+    def _anew(self) -> Codebook:
+        """Return the same law, made of plain copies of its words and tables."""
+        made = object.__new__(Codebook)
+        made._hold(array(self._words, "words", 2), np.array(self.tables))
+        return made
+
+    def _hold(self, words: Floats, tables: Table) -> None:
+        self._words, self.tables = words, tables
         if self.tables.shape[1] != len(self.words):
             got = f"{len(self.words)} words and a matrix of shape {self.tables.shape}"
             raise refuse("a column of `matrix` for every word", got, "Match the two.")

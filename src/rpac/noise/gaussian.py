@@ -127,6 +127,11 @@ class GaussianNoise(Noise):
         noise.freeze("basis", "variances")
         return noise
 
+    def _anew(self) -> GaussianNoise:
+        """Return the same noise, made of plain copies of its parts."""
+        basis, variances = np.array(self.basis), np.array(self.variances)
+        return GaussianNoise.on(basis, variances, drop=bool(self.drop), span=self.span)
+
     def scaled(self, factor: float) -> GaussianNoise:
         """Return the same noise with `factor` times the power."""
         return GaussianNoise.on(self.basis, self.variances * factor, drop=self.drop, span=self.span)

@@ -9,7 +9,7 @@ from typing import Any, final, overload
 import numpy as np
 
 from rpac._base.checks import array, refuse
-from rpac._base.frozen import Frozen
+from rpac._base.frozen import Frozen, fixed
 from rpac._base.hashing import digest
 from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.base import Law, Noise, Releasable, study_uniforms, system_uniforms
@@ -99,6 +99,15 @@ class GridNoise(Noise, Releasable):
         noise._hold(basis, center, steps, _laws((gaussian_law(scale),) * len(steps)))
         return noise
 
+    def _anew(self) -> GridNoise:
+        """Return the same noise, made of plain copies of its parts; tables are worked out again."""
+        parts = np.array(self.basis), np.array(self.center), np.array(self.steps)
+        new = {id(law): law._anew() for law in self.laws.each if type(law) is TableLaw}
+        laws = _laws(tuple(new[id(law)] for law in self.laws.each))
+        noise = object.__new__(GridNoise)
+        noise._hold(*parts, laws, self.span)
+        return noise
+
     def lifted(self, span: Span | None) -> GridNoise:
         """Return the same noise on outputs of which these coordinates are those of their span."""
         noise = object.__new__(GridNoise)
@@ -123,8 +132,7 @@ class GridNoise(Noise, Releasable):
         if not min(steps) > 0:
             raise refuse("positive steps", min(steps), "Drop axes without noise.")
         whole = np.concatenate((basis, center, steps), axis=None)
-        whole = array(whole, "basis, center and steps", 1)  # one array; the others are its parts
-        whole.setflags(write=False)
+        whole = fixed(array(whole, "basis, center and steps", 1))  # the others are its parts
         self.basis, self.center = whole[: d * r].reshape(d, r), whole[d * r : -r]
         self.steps, self.laws, self._whole, self.span = whole[-r:], laws, whole, span
         self._power = float(np.square(self.steps) @ laws.powers)
@@ -293,6 +301,21 @@ class GridNoise(Noise, Releasable):
         return f"GridNoise(dim={self.dim}, axes={len(self.steps)}, power={self.power:.6g})"
 
 
+_OWN = (GaussianNoise, LatticeNoise, GridNoise, LabelChannel, Codebook)
+
+
+def anew(law: Law) -> Law:
+    """Return a proposed law made of plain copies of its parts, which its proposer cannot reach.
+
+    What follows from the parts is worked out again. Other types are returned, and refused later.
+    """
+    if type(law) not in _OWN:
+        return law
+    assert isinstance(law, _OWN)
+    law.unhidden()
+    return law._anew()
+
+
 @overload
 def tabulate(outputs: Outputs, noise: Noise) -> GridNoise: ...
 @overload
@@ -300,9 +323,9 @@ def tabulate(outputs: Outputs, noise: Law) -> Releasable: ...
 def tabulate(outputs: Outputs, noise: Law) -> Releasable:
     """Return the released form of a law: grid and integer tables for these outputs.
 
-    Counts keep their own lattice (whole steps) where the noise is aligned with the coordinates;
-    other outputs get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128). A
-    channel is a table already; a code book takes in how far its words are from these outputs.
+    Counts keep their own lattice (whole steps) where noise is aligned with the coordinates; others
+    get a grid of sigma / 1024 on each axis of the noise (draws: sigma / 128). A channel is a table
+    already; a code book takes in how far its words are from these outputs.
     """
     if isinstance(noise, Frozen):
         noise.unhidden()

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from rpac._base.checks import array, in_range, number, probabilities, refuse
-from rpac._base.frozen import Frozen
+from rpac._base.frozen import Frozen, fixed
 from rpac._base.hashing import digest
 from rpac._base.types import Floats, Ints, Json, Table
 from rpac.noise.base import TOTAL, Noise, integer_table, study_uniforms
@@ -47,9 +47,7 @@ class TableLaw(Frozen):
     def log_mass(self) -> tuple[int, Floats]:
         """(First offset, log mass of every integer from there), a cell of no mass at either end."""
         with np.errstate(divide="ignore"):
-            logs = np.log(np.pad(self.dense, 1))
-        logs.setflags(write=False)
-        return int(self.offsets[0]) - 1, logs
+            return int(self.offsets[0]) - 1, fixed(np.log(np.pad(self.dense, 1)))
 
     def at(self, uniforms: Table) -> Ints:
         """Return the integer k that each uniform integer in [0, 2**63) selects."""
@@ -66,7 +64,21 @@ class TableLaw(Frozen):
         edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(63 - _GUIDE)
         last = edges + np.uint64((1 << (63 - _GUIDE)) - 1)
         low, high = (self.cumulative.searchsorted(at, side="right") for at in (edges, last))
-        return np.where(low == high, low, -1)
+        found: Ints = fixed(np.where(low == high, low, -1))
+        return found
+
+    def _anew(self) -> TableLaw:
+        """Return the law of this table alone, with all that follows worked out again."""
+        self.unhidden()
+        table, offsets = np.array(self.table), np.array(self.offsets)
+        if self.scale is not None:
+            genuine = gaussian_law(self.scale)
+            if np.array_equal(offsets, genuine.offsets) and np.array_equal(table, genuine.table):
+                return genuine
+        rising = offsets.dtype == np.int64 and bool((np.diff(offsets) > 0).all())
+        if not rising or table.dtype != np.uint64 or sum(table.tolist()) != TOTAL:
+            raise refuse("rising offsets, and integers that sum to 2**63", "others", "Make it anew.")
+        return TableLaw(offsets, table)
 
     @cached_property
     def digest(self) -> str:
@@ -130,6 +142,10 @@ class LatticeNoise(Noise):
         noise.step, noise.scale, noise.law = step, law.scale, law
         noise.freeze()
         return noise
+
+    def _anew(self) -> LatticeNoise:
+        """Return the same noise, made of plain copies of its parts."""
+        return LatticeNoise.of(float(self.step), self.law._anew())
 
     @property
     def offsets(self) -> Ints:

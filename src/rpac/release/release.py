@@ -35,7 +35,7 @@ from rpac.errors import BudgetExceeded, InputError, Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
-from rpac.noise.grid import GridNoise, agreed_law, tabulate
+from rpac.noise.grid import GridNoise, agreed_law, anew, tabulate
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.refusal import refusal_in, told_or_marked, was_withheld, withheld
 from rpac.worlds.outputs import Outputs
@@ -242,7 +242,7 @@ def _certified(
 ) -> tuple[Releasable, Certificate]:
     """Return the law to release and its certificate, within the budget."""
     same = bool(outputs.constant.all())
-    law = agreed_law(outputs) if same else tabulate(outputs, propose(outputs.planning))
+    law = agreed_law(outputs) if same else tabulate(outputs, anew(propose(outputs.planning)))
     made = issue(outputs, law, request.confidence, attempts=attempts, budget=request.budget)
     if attempts.fingerprint(law.describe()["digest"]) != made.noise["fingerprint"]:
         raise refuse("the law that was certified", "another", "Leave the noise as it was made.")

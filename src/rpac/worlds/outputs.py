@@ -177,6 +177,7 @@ class Outputs(Sealed, Frozen):
         mean, found = plan.weights @ plan.values, np.zeros(self.dim)
         for weight, row in zip(plan.weights, plan.values, strict=True):
             found += weight * np.square(row - mean)
+        found.setflags(write=False)
         return found
 
     @cached_property
@@ -187,13 +188,17 @@ class Outputs(Sealed, Frozen):
         """
         low, high = self.extremes
         rounding = _ROUNDING * np.maximum(np.abs(low), np.abs(high)) if self.kind == "real" else 0.0
-        same = high - low <= rounding
-        return np.asarray(same & self.exact)
+        same = np.asarray((high - low <= rounding) & self.exact)
+        same.setflags(write=False)
+        return same
 
     @cached_property
     def extremes(self) -> tuple[Floats, Floats]:
         """The least and the largest of each number over the worlds, (d,) and (d,)."""
-        return self.values.min(axis=0), self.values.max(axis=0)
+        low, high = self.values.min(axis=0), self.values.max(axis=0)
+        low.setflags(write=False)
+        high.setflags(write=False)
+        return low, high
 
     @property
     def names(self) -> list[str]:
