@@ -186,9 +186,10 @@ for name, known in declared.items():
     print(f"{name:40} {answer.value:.3f} +- {width:.3f}")
 
 # %% [markdown]
-# A wrong cap costs accuracy, never privacy, **and no error bar will tell you**. Nine in ten people
-# in Adult have no capital gain, and a few have 99,999. Somebody who caps gains at 5,000 gets a
-# narrow interval around the average of *capped* gains:
+# A wrong cap costs accuracy, not privacy, **and no error bar will tell you**. (A cap that was read
+# off private rows tells what it was read from.) Nine in ten people in Adult have no capital gain,
+# and a few have 99,999. Somebody who caps gains at 5,000 gets a narrow interval around the average
+# of *capped* gains:
 
 # %%
 gain, true_gain = st.mean("capital_gain"), adult["capital_gain"].mean()

@@ -10,6 +10,11 @@
 #
 # Had you trained on customers, that promise would be empty, since it declares the list of
 # customers public. Then use *person*, by blocks ([which promise?](../choose.md#which-promise)).
+#
+# The data are read from a folder, `data` here or the one that `RPAC_DATA` names. Put a file
+# `mnist.npz` there, with the arrays `x_train`, `y_train`, `x_test` and `y_test`, images of 28 x 28
+# bytes; or fetch the publisher's four files once, with
+# `rpac.paper.data.load("mnist", "data", download=True)`.
 
 # %%
 import os
