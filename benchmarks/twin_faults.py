@@ -148,7 +148,7 @@ def success_achieved() -> Any:
 def spread_as_interval() -> Any:
     """Error bars are those of the data, not of the noise."""
 
-    def wrong(asked: Any, drawn: Any, numbers: Any) -> Any:
+    def wrong(asked: Any, drawn: Any, numbers: Any, *_: Any) -> Any:
         half = 1.96 * np.nanstd(asked.rows().held().values)
         return asked.form.rebuild(numbers - half), asked.form.rebuild(numbers + half)
 

@@ -157,7 +157,7 @@ def test_a_diagnosis_that_all_have_is_noisy(tmp_path):
     for row in record["answer"]:
         for cell in (row["sick"], row["n"]):
             low, high = cell["noise"]
-            assert high - low > 0.2
+            assert float(high) - float(low) > 0.2  # of few people they are infinite
     assert "facts" not in record["answer"][0]
     assert json.loads(record["certificate"])["facts"] == []
 

@@ -484,22 +484,26 @@ def test_a_session_takes_outputs_of_its_own_source_alone():
 
 def test_labels_that_no_file_can_hold_are_charged_and_change_the_posterior(tmp_path):
     """An error at writing would quote what was drawn, and nothing would be booked."""
-    spell = {0: "\ud800", 1: "\ud801"}
-    with rpac.Ledger(f"{tmp_path}/l.db", budget=0.1) as ledger:
-        with Session(rpac.Worlds([0, 1]), 0.03, ledger, secret=1, subject="s") as session:
-            shown = {session.ask(spell.get, 0.01).value for _ in range(2)}
-            assert shown <= {*spell.values()}
-            assert ledger.spent == pytest.approx(session.spent)
-            assert session.spent > 0.01
+    spell, given = {0: "\ud800", 1: "\ud801"}, {"secret": 1, "subject": "s"}
+    with (
+        rpac.Ledger(f"{tmp_path}/l.db", budget=0.1) as ledger,
+        Session(rpac.Worlds([0, 1]), 0.03, ledger, **given) as session,
+    ):
+        shown = {session.ask(spell.get, 0.01).value for _ in range(2)}
+        assert shown <= {*spell.values()}
+        assert ledger.spent == pytest.approx(session.spent)
+        assert session.spent > 0.01
 
 
 def test_what_fails_when_an_answer_is_told_is_withheld_at_its_full_price(tmp_path, monkeypatch):
     monkeypatch.setattr("rpac.release.conversation.told", lambda *_: 1 / 0)
-    with rpac.Ledger(f"{tmp_path}/l.db", budget=1.0) as ledger:
-        with Session(rpac.Worlds([0.0, 1.0, 5.0]), 0.3, ledger) as session:
-            before = session._log_posterior.copy()
-            with pytest.raises(rpac.Withheld):
-                session.ask(lambda x: x, 0.2)
-            assert ledger.spent == pytest.approx(session.spent)
-            assert 0.15 < session.spent <= 0.2  # not the price of a refusal
-            assert not np.array_equal(session._log_posterior, before)  # the answer was drawn
+    with (
+        rpac.Ledger(f"{tmp_path}/l.db", budget=1.0) as ledger,
+        Session(rpac.Worlds([0.0, 1.0, 5.0]), 0.3, ledger) as session,
+    ):
+        before = session._log_posterior.copy()
+        with pytest.raises(rpac.Withheld):
+            session.ask(lambda x: x, 0.2)
+        assert ledger.spent == pytest.approx(session.spent)
+        assert 0.15 < session.spent <= 0.2  # not the price of a refusal
+        assert not np.array_equal(session._log_posterior, before)  # the answer was drawn

@@ -100,8 +100,7 @@ def test_a_series_is_shown_as_pandas_own_whatever_its_class_says():
 
     class Loud(pd.Series):
         def __init__(self, *args, **named):
-            if not isinstance(args[0], list):
-                raise ValueError(repr(list(args[0])))
+            assert isinstance(args[0], list), repr(list(args[0]))
             super().__init__(*args, **named)
 
     form, numbers = flatten(Loud([1.0, 2.0], index=["a", "b"], name="pay"))

@@ -41,7 +41,7 @@ def publish(body: Any, *, indent: int | None = None) -> str:
     """Return public JSON: the one writer of certificates, receipts and entries.
 
     Guarantees:
-        It can be written: half of a character (a lone surrogate) is spelled `\\ud800`.
+        It can be written: half of a character (a lone surrogate) is spelled as its escape.
 
     Raises:
         InputError: If anything sealed, or anything but plain JSON, is in it.

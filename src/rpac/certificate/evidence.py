@@ -46,9 +46,6 @@ class Limit(NamedTuple):
     drawn: float
 
 
-NO_LIMIT = Limit(NEVER, NEVER)
-
-
 @dataclass(frozen=True)
 class Evidence:
     """What is known about a leakage.
@@ -68,7 +65,7 @@ class Evidence:
 
 def law_leakage(
     codes: Ints, weights: Floats, law: Releasable, *, delta: float, draws: int | None,
-    limit: Limit = NO_LIMIT,
+    limit: Limit = Limit(NEVER, NEVER),  # noqa: B008  (frozen)
 ) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) integer worlds under the law that is really released.
 
@@ -95,7 +92,7 @@ def channel_evidence(codes: Ints, weights: Floats, channel: Channel) -> Evidence
 
 def ideal_leakage(
     points: Floats, weights: Floats, noise: GaussianNoise, *, delta: float, draws: int | None,
-    limit: Limit = NO_LIMIT,
+    limit: Limit = Limit(NEVER, NEVER),  # noqa: B008  (frozen)
 ) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) worlds under ideal Gaussian noise of unit scale."""
     return _kernel_evidence(points, weights, ideal_kernel(noise), delta, draws, limit)
@@ -103,7 +100,7 @@ def ideal_leakage(
 
 def grid_leakage(
     codes: Ints, weights: Floats, noise: GridNoise, *, delta: float, draws: int | None,
-    limit: Limit = NO_LIMIT,
+    limit: Limit = Limit(NEVER, NEVER),  # noqa: B008  (frozen)
 ) -> Evidence:  # fmt: skip
     """Return the evidence for (m, r) integer worlds under tables on a grid."""
     if noise.gaussian and noise.rank > 1:

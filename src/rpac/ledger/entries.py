@@ -21,7 +21,8 @@ _MOST = 10**9
 def exact_nano(nats: Any) -> Decimal:
     """Return an amount in nano-nats, unrounded; `Nats`, `Bits` or a number of nats, 0 allowed."""
     if isinstance(nats, SuccessRate):
-        move = f"About a person: rpac.GaussianDP(rpac.advantage.success_to_distance({nats.rate:g}))."
+        distance = f"rpac.advantage.success_to_distance({nats.rate:g})"
+        move = f"About a person: rpac.GaussianDP({distance})."
         raise refuse("an amount in nats or bits, or a distance", repr(nats), move)
     value = number(nats.nats() if isinstance(nats, Nats | Bits | GaussianDP) else nats, "nats")
     if not 0 <= value <= _MOST:

@@ -301,21 +301,6 @@ class GridNoise(Noise, Releasable):
         return f"GridNoise(dim={self.dim}, axes={len(self.steps)}, power={self.power:.6g})"
 
 
-_OWN = (GaussianNoise, LatticeNoise, GridNoise, LabelChannel, Codebook)
-
-
-def anew(law: Law) -> Law:
-    """Return a proposed law made of plain copies of its parts, which its proposer cannot reach.
-
-    What follows from the parts is worked out again. Other types are returned, and refused later.
-    """
-    if type(law) not in _OWN:
-        return law
-    assert isinstance(law, _OWN)
-    law.unhidden()
-    return law._anew()
-
-
 @overload
 def tabulate(outputs: Outputs, noise: Noise) -> GridNoise: ...
 @overload

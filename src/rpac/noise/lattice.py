@@ -77,7 +77,8 @@ class TableLaw(Frozen):
                 return genuine
         rising = offsets.dtype == np.int64 and bool((np.diff(offsets) > 0).all())
         if not rising or table.dtype != np.uint64 or sum(table.tolist()) != TOTAL:
-            raise refuse("rising offsets, and integers that sum to 2**63", "others", "Make it anew.")
+            expected = "rising offsets, and integers that sum to 2**63"
+            raise refuse(expected, "others", "Make it anew.")
         return TableLaw(offsets, table)
 
     @cached_property

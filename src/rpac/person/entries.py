@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, final
 from uuid import UUID
 
@@ -42,7 +43,7 @@ _NUMBERS = (str, Real, Decimal, np.bool_, complex, np.complexfloating)
 _SPELLED = (*_NUMBERS, bytes, dt.date, dt.time, np.datetime64, UUID)
 _KEPT = ("Int", "UInt", "string", "boolean")
 """Columns of pandas whose type no entry decides: they keep whole numbers beside missing ones."""
-_TRUTHS = {"true": "1", "false": "0"}
+_TRUTHS = MappingProxyType({"true": "1", "false": "0"})
 _TYPED = ("iuf", "biuf")
 FIRST = "Write their names in its first line."
 

@@ -220,7 +220,7 @@ def group_by(
         move = f"Such as group_by({column!r}, mean('income'), keys=['a', 'b'])."
         raise refuse("a statistic of each group", repr(statistic)[:80], move)
     if statistic.labels or statistic.group is not None:
-        move = "Group a mean, sum or count; by several columns at once: group_by((\"a\", \"b\"), ...)."
+        move = 'Group a mean, sum or count; by several columns at once: group_by(("a", "b"), ...).'
         raise refuse("a statistic of one number", statistic.name, move)
     labels = groups.labels(group, each)
 

@@ -35,7 +35,8 @@ from rpac.errors import BudgetExceeded, InputError, Withheld
 from rpac.ledger.entries import Charged, Line, Receipt
 from rpac.ledger.ledger import Ledger
 from rpac.noise.base import Law, Releasable
-from rpac.noise.grid import GridNoise, agreed_law, anew, tabulate
+from rpac.noise.grid import GridNoise, agreed_law, tabulate
+from rpac.noise.plain import anew
 from rpac.release.draw import draw_among, given_worlds, noisy_codes
 from rpac.release.refusal import refusal_in, told_or_marked, was_withheld, withheld
 from rpac.worlds.outputs import Outputs

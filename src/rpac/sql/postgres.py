@@ -60,7 +60,7 @@ class Postgres(Elsewhere):
     def is_view(self, table: str) -> bool:
         """Whether a name is that of a view, materialised or not."""
         kind = "SELECT relkind IN ('v', 'm') FROM pg_class WHERE oid = to_regclass(%s)"
-        return self._db.execute(kind, [_quoted(table)]).fetchall() == [(True,)]
+        return bool(self._db.execute(kind, [_quoted(table)]).fetchall() == [(True,)])
 
     def md5(self, salt: str) -> str:
         """Return SQL for the hash of a text and the id k."""

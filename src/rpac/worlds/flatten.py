@@ -126,7 +126,7 @@ def _flatten_dict(answer: Mapping[Any, Any]) -> tuple[Form, Floats]:
 
 def _flatten_series(answer: Any) -> tuple[Form, Floats]:
     """Keep the index of a pandas Series: its order may not depend on the world."""
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
     flat, whole = _numbers(answer.to_numpy())
     index, name = answer.index, answer.name
