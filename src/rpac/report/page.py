@@ -126,7 +126,7 @@ def _character(certificate: Certificate) -> str:
 def figures(body: Json, sealed: Sealed | None) -> dict[str, str]:
     """Return the drawings of a report as SVG, by name; empty where there is nothing to draw."""
     column = first_number(body["answer"])
-    rows, bars = body["answer"], _counted(body["answer"])
+    rows, bars = precision.marked(body["answer"]), _counted(body["answer"])
     found = {"intervals": "" if column is None else svg.intervals(rows, column, from_zero=bars)}
     if sealed is None:
         return found
