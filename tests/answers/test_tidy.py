@@ -86,8 +86,8 @@ def test_without_an_error_bar_numbers_have_so_many_digits_as_is_said(ends):
 
 FORMS = [
     lambda x: x, lambda x: {"a": x}, lambda x: [x], lambda x: np.array([x]),
-    lambda x: pd.Series([x]), lambda x: pd.DataFrame({"x": [x]}), lambda x: pl.DataFrame({"x": [x]}),
-    lambda x: pa.table({"x": [x]}),
+    lambda x: pd.Series([x]), lambda x: pd.DataFrame({"x": [x]}),
+    lambda x: pl.DataFrame({"x": [x]}), lambda x: pa.table({"x": [x]}),
 ]  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from rpac.pictures.accounts import least_cap
 from rpac.pictures.text import at_most
 from rpac.report.recovery import Recovered
 
-
 OTHERS = "(other numbers of entries are seals of records, and what else the books keep on record)"
 """What is said below charges and caps, whose numbers have gaps."""
 

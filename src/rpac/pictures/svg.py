@@ -229,7 +229,9 @@ def intervals(
             parts.append(_circle(at(cell["value"]), y, 5, "dot"))
         parts += _arrows(cell, y, ticks)
     parts.append(_line([30, WIDTH - 30], [bottom - 16, bottom - 16], "axis"))
-    parts += [_text(at(tick), bottom + 4, _tick(tick), "middle") for tick in ticks]
+    for i, tick in enumerate(ticks):  # on a phone there is room for every second one
+        kind = "label odd" if i % 2 else "label"
+        parts.append(_text(at(tick), bottom + 4, _tick(tick), "middle", kind))
     parts.append(_text(WIDTH / 2, bottom + 30, _fitting(axis), "middle"))
     below = 42
     if any('class="bar arrow"' in part for part in parts):
