@@ -4,6 +4,7 @@ Where a name goes follows from the module it lives in, so a new one finds its pa
 """
 
 import inspect
+import pydoc
 import re
 
 import typer
@@ -89,6 +90,11 @@ SUBJECTS = {
     ),
 }
 """Pages in their order: title, first line, and the modules whose public names they have."""
+FIRST = (
+    "privatize", "plan", "compare", "debug", "audit", "simulate", "calibrate", "certify",
+    "Equilibrium",
+)  # fmt: skip
+"""What people need first, in that order."""
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.M)
 
 
@@ -130,6 +136,8 @@ def interface():
     listed = {page: [] for page in SUBJECTS}
     for name, home in names().items():
         listed[subject(home)].append(name)
+    for of_page in listed.values():
+        of_page.sort(key=_rank)
     made, rows = {}, []
     for page, (title, line, modules) in SUBJECTS.items():
         own = [f"`rpac.{short}`" for short, home in rpac.MODULES.items() if home in modules]
@@ -139,10 +147,20 @@ def interface():
         made[f"interface/{page}.md"] = "\n\n".join(parts) + "\n"
         some = [f"`{name.rpartition('.')[2]}`" for name in listed[page]]
         rows.append(f"| [{title}]({page}.md) | {', '.join(some)} |")
-    head = "# The whole interface\n\nEvery public name, by subject.\n\n"
+    head = "# The whole interface\n\nEvery public name, by subject: what is called before what it returns.\n\n"
     table = "\n".join(["| page | names |", "| --- | --- |", *rows])
     made["interface/index.md"] = f"{head}{table}\n"
     return made
+
+
+def _rank(name):
+    """Return a name's place on its page: `FIRST`, then verbs, then nouns.
+
+    Names of `rpac` itself stand before those of its modules; within each kind they stay as listed.
+    """
+    home, _, short = name.rpartition(".")
+    first = FIRST.index(short) if short in FIRST else len(FIRST)
+    return (home != "rpac", first, not inspect.isroutine(pydoc.locate(name)))
 
 
 def fenced(text):

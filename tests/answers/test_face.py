@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import rpac
-from rpac.answers.face import drawn, guesses, numbers, table
+from rpac.answers.face import drawn, guesses, in_digits, numbers, table
 
 PAY = {"value": 200.0, "noise": [150.0, 240.0], "sampling": [100.0, 300.0]}
 N = {"value": 3, "noise": [0, 6], "sampling": [-1, 7]}
@@ -45,13 +46,15 @@ def test_what_is_missing_is_blank():
 def test_what_is_drawn_has_a_name_a_value_and_ends():
     rows = [{"dept": "lab", "pay": PAY, "n": {"value": 2, "noise": [None, None]}}, {"x": "yes"}]
     assert numbers(rows) == [
-        {"name": "lab, pay", "value": 200.0, "noisy": False, "noise": (150.0, 240.0),
+        {"name": "lab", "column": "pay", "value": 200.0, "noisy": False, "noise": (150.0, 240.0),
          "sampling": (100.0, 300.0)},
-        {"name": "lab, n", "value": 2, "noisy": False, "noise": None, "sampling": None},
+        {"name": "lab", "column": "n", "value": 2, "noisy": False, "noise": None, "sampling": None},
     ]  # fmt: skip
     of_one = [{"": "[15, 20)", "answer": PAY}, {"": "other", "answer": {**PAY, "noise": [-9, 999]}}]
     assert [one["name"] for one in numbers(of_one)] == ["[15, 20)", "other"]
     assert [one["noisy"] for one in numbers(of_one)] == [False, True]
+    assert {one["column"] for one in numbers(of_one)} == {""}
+    assert [one["name"] for one in numbers([{"pay": PAY, "n": N}])] == ["pay", "n"]
     assert drawn(rows) == ["pay"]
 
 
@@ -62,3 +65,15 @@ def test_a_picture_says_the_sharpest_figure_that_may_be_published():
     assert "whether a given person" in guesses(replace(made, worst_unit_success=0.6))["what"]
     people = rpac.privatize(rpac.statistics.count(), rpac.Presence([1.0]), rpac.SuccessRate(0.55))
     assert guesses(people.certificate)["after"] == pytest.approx(0.55)
+
+
+def test_pages_have_one_letter_for_a_relative_error():
+    noisy = {"value": 1.0, "noise": [-99.0, 99.0]}
+    head, body = table([{"": "a", "x": PAY}, {"": "b", "x": noisy}], sign="±")
+    assert head[2] == "±"
+    assert [line[2] for line in body] == ["25 %", "beyond ±1000 %: too noisy to publish"]
+
+
+def test_numbers_have_six_digits():
+    assert in_digits(np.float64(32274.058469922787)) == "32274.1"
+    assert in_digits("yes") == "yes"

@@ -4,7 +4,15 @@ import math
 
 import pytest
 
-from rpac.answers.precision import CAUTION, TOO_NOISY, in_words, of, relative
+from rpac.answers.precision import (
+    CAUTION,
+    TOO_NOISY,
+    in_words,
+    marked,
+    of,
+    relative,
+    too_noisy,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +35,14 @@ def test_a_word_stands_beside_what_is_noisy():
     assert in_words(math.inf) == "beyond +-1000 %: too noisy to publish"
     assert in_words(None) == of("lab") == of({"value": 1.0}) == ""
     assert of({"value": 50, "noise": [49, 51]}) == "+-2 %"
+
+
+def test_rows_of_pictures_say_which_numbers_are_too_noisy():
+    cell = {"value": 10.0, "noise": [3.0, 17.0]}
+    rows = [{"k": "a", "x": cell, "y": {"value": 1, "noise": [1, 1]}}]
+    assert marked(rows) == [
+        {"k": "a", "x": cell | {"noisy": True}, "y": rows[0]["y"] | {"noisy": False}}
+    ]
+    assert "noisy" not in cell
+    assert too_noisy({"value": 1.0, "noise": ["-inf", "inf"]})
+    assert not too_noisy({"value": 1.0, "noise": None})

@@ -77,9 +77,50 @@ def test_by_default_only_counts_are_held_and_others_rounded_to_their_bars():
     assert made.to_dict("records") == [tidied(value, (low, high), counts=True)]
 
 
-@pytest.mark.parametrize("ends", [None, (None, None), (np.nan, np.nan), (-np.inf, np.inf)])
-def test_without_an_error_bar_nothing_is_rounded(ends):
-    assert tidied(-0.4123, ends) == -0.4123
+@pytest.mark.parametrize("ends", [None, (None, None), (np.nan, np.nan)])
+def test_without_an_error_bar_numbers_have_so_many_digits_as_is_said(ends):
+    assert tidied(-0.41239, ends) == -0.41239
+    assert tidied(-0.41239, ends, digits=4) == -0.4124
+    assert tidied(37.23919548088248, ends, digits=4) == 37.24
+
+
+FORMS = [
+    lambda x: x, lambda x: {"a": x}, lambda x: [x], lambda x: np.array([x]),
+    lambda x: pd.Series([x]), lambda x: pd.DataFrame({"x": [x]}),
+    lambda x: pl.DataFrame({"x": [x]}), lambda x: pa.table({"x": [x]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("whole", [None, True, False])
+def test_of_a_number_without_ends_nothing_is_left(form, whole):
+    ends = form(-np.inf), form(np.inf)
+    found = np.ravel(_first(tidied(form(604.2095349066495), ends, whole=whole)))
+    assert np.isnan(found.astype(float)).all()
+    assert tidied(604, (-np.inf, np.inf)) == 604  # integers have no NaN
+
+
+def _first(found):
+    if isinstance(found, pa.Table):
+        return found.to_pandas().to_numpy()
+    return list(found.values()) if isinstance(found, dict) else np.asarray(found)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_quantiles_have_open_ends_and_four_digits(form):
+    open_ = np.nan if isinstance(form(1.0), np.ndarray | pd.Series) else None
+    found = _first(tidied(form(37.23919548088248), (form(open_), form(open_)), digits=4))
+    assert np.ravel(found).astype(float) == pytest.approx([37.24], abs=1e-12)
+    named = tidied(
+        {"k": "a", "x": 37.239}, ({"k": "a", "x": None}, {"k": "a", "x": None}), digits=3
+    )
+    assert named == {"k": "a", "x": 37.2}
+
+
+def test_a_released_median_is_tidy():
+    people = rpac.Presence(pd.DataFrame({"x": np.linspace(1, 99, 500)}), unit="rows")
+    release = rpac.privatize(rpac.statistics.median("x"), people, rpac.GaussianDP(8))
+    assert release.tidy() == float(f"{release.value:.4g}") != release.value
 
 
 def test_averages_of_groups_keep_their_sign_and_counts_do_not():

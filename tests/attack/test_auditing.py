@@ -279,3 +279,22 @@ def test_equal_seeds_give_equal_audits():
     first, again, other = (rpac.audit((outputs, 1.0), ["bayes"], seed=s) for s in (4, 4, 5))
     assert first == again
     assert first.table != other.table
+
+
+def test_each_row_compares_like_with_like():
+    people = rpac.Subsets(np.random.default_rng(0).normal(size=60), worlds=64)
+    outputs = rpac.simulate(people, np.mean)
+    noise = rpac.calibrate(outputs, 0.5, method="auto-pac")
+    found = rpac.audit((outputs, noise), ["bayes", "membership"], budget=0.5, games=2_000)
+    bits, member = found.table
+    assert bits["allowed"] == bits["claim"] == found.limit
+    assert member["measure"] == "success"
+    assert member["low"] <= member["estimate"] <= member["allowed"]
+    assert member["allowed"] <= rpac.advantage.nats_to_success(found.limit)
+    assert member["claim"] == found.limit
+    head = str(found).splitlines()[1].split("  ")
+    named = [name.strip() for name in head if name.strip()]
+    assert named[3:9] == ["estimate", "low", "high", "allowed", "nats at least", "nats claimed"]
+    assert "nats claimed</th>" in found._repr_html_()
+    by_rate = rpac.audit((outputs, noise), ["membership"], budget=rpac.SuccessRate(0.7), games=500)
+    assert by_rate.table[0]["allowed"] <= 0.7

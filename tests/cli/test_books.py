@@ -35,7 +35,7 @@ def test_epsilon_is_shown_at_the_delta_that_is_asked_for(books):
 def test_who_asked_what_is_shown_and_told(books):
     call("ledger", books, "--cap", "0.5", "--dataset", "staff")
     text = call("ledger", books)[1]
-    assert text.count("staff   person  0.00789539  mean(pay)") == 2
+    assert text.count("staff  rows   person  0.00789539  mean(pay)") == 2
     body = json.loads(call("ledger", books, "--json")[1])
     first, second = body["history"]
     assert (first["question"], first["dataset"], first["what"]) == ("mean(pay)", "staff", "answer")
@@ -94,3 +94,22 @@ def test_a_plan_says_what_is_left_and_that_books_will_be_made(staff):
 
 def test_books_that_round_up_print_no_further_digit(books):
     assert "guessed right at most 57.06 %" in call("ledger", books)[1]  # of two at 55 %
+
+
+def test_caps_are_shown_in_percent_and_with_their_time(books):
+    call("ledger", books, "--cap", "0.03", "--dataset", "staff")
+    call("ledger", books, "--cap", "2")
+    text = call("ledger", books)[1]
+    assert "; cap 0.03 nats: at most 59.68 % for all answers together" in text
+    assert "cap of dataset staff set to 0.03 nats at 20" in text
+    assert "cap of ledger set to 2 nats at 20" in text
+    assert "other numbers of entries are seals" in text
+    body = json.loads(call("ledger", books, "--json")[1])
+    assert [(one["kind"], one["name"], one["cap"]) for one in body["caps"]] == [
+        ("dataset", "staff", 0.03), ("ledger", "", 2.0),
+    ]  # fmt: skip
+    assert all(one["at"].startswith("20") and one["entry"] for one in body["caps"])
+    (one,) = body["presence"]
+    assert one["cap"] == 0.03
+    assert one["cap_success"] == pytest.approx(0.5968, abs=1e-4)
+    assert [row["unit"] for row in body["history"]] == ["rows", "rows"]

@@ -107,6 +107,7 @@ def test_a_middle_is_a_number_or_the_form_of_an_answer():
 
 def test_groups_are_listed_once():
     assert keys(["a=1,2", "b=x"]) == {"a": ["1", "2"], "b": ["x"]}
+    assert keys(["ward=surgery, cardiology ,x y"]) == {"ward": ["surgery", "cardiology", "x y"]}
     listed_once({"a": ["1", "2", None]})
     with refused("Expected groups of a that differ; got '1' twice. List it once."):
         listed_once({"a": [1, "1.0"]})

@@ -1,6 +1,6 @@
 """Accounts in words."""
 
-from rpac.pictures.accounts import account_lines, accounts_html, gauges
+from rpac.pictures.accounts import account_lines, accounts_html, gauges, least_cap
 
 
 def test_accounts_in_words():
@@ -47,3 +47,17 @@ def test_a_notebook_shows_gauge_and_table():
     page = accounts_html("l1", ACCOUNTS)
     assert page.index("<svg") < page.index("<caption>rpac ledger l1</caption>")
     assert "analyst mia" in page
+
+
+def test_a_cap_is_told_as_what_all_answers_may_tell_together():
+    person = {"kind": "person", "name": "staff", "spent": 0.01, "cap": None}
+    dataset = {"kind": "dataset", "name": "staff", "spent": 0.01, "cap": 0.03}
+    ledger = {"kind": "ledger", "name": "", "spent": 0.01, "cap": 60.0}
+    other = {"kind": "dataset", "name": "other", "spent": 0.0, "cap": 0.001}
+    assert least_cap([person, dataset, ledger, other], person) == 0.03
+    said = account_lines([person, ledger, other])[0][1]
+    assert said.endswith("; cap 60 nats: at most 100 % for all answers together")
+    said = account_lines([dataset, person])[1][1]
+    assert said.endswith("; cap 0.03 nats: at most 59.68 % for all answers together")
+    assert least_cap([person], person) is None
+    assert "cap" not in account_lines([person])[0][1]

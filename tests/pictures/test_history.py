@@ -14,7 +14,11 @@ def entry(seq, **given):
 
 TOLD = {
     "numbers": [3.5],
-    "told": {"question": "SELECT avg(pay)\n  FROM staff", "value": {"a": 3.5}},
+    "told": {
+        "question": "SELECT avg(pay)\n  FROM staff",
+        "value": {"a": 3.5},
+        "about": {"unit": "id"},
+    },  # fmt: skip
 }
 ENTRIES = [
     {"kind": "open", "seq": 0},
@@ -33,7 +37,7 @@ def test_a_history_is_the_charges_as_plain_data():
     assert [row["promise"] for row in found] == ["person", "sample", "", "person"]
     assert found[0] == {
         "entry": 1, "at": "2026-11-18T20:03:37+00:00", "key": "k", "analyst": "ann",
-        "dataset": "staff", "promise": "person", "session": "", "what": "answer",
+        "dataset": "staff", "unit": "id", "promise": "person", "session": "", "what": "answer",
         "question": "SELECT avg(pay)\n  FROM staff", "value": {"a": 3.5}, "nats": 0.00789539,
     }  # fmt: skip
     assert found[3]["value"] == [1.0]  # an older version kept no more
@@ -45,11 +49,23 @@ def test_it_is_shown_as_a_table():
     text = str(History.of(ENTRIES))
     assert text == repr(History.of(ENTRIES))
     head, first, second, *rest = text.splitlines()
-    assert head.split() == ["entry", "when", "who", "dataset", "promise", "nats", "question"]
-    assert first.split()[:7] == ["1", "2026-11-18", "20:03", "ann", "staff", "person", "0.00789539"]
+    named = ["entry", "when", "who", "dataset", "unit", "promise", "nats", "question"]
+    assert head.split() == named
+    told = ["1", "2026-11-18", "20:03", "ann", "staff", "id", "person", "0.00789539"]
+    assert first.split()[:8] == told
     assert first.endswith("SELECT avg(pay) FROM staff")
     assert second.split()[-2:] == ["0.01", "(refusal)"]
-    assert rest[0].split() == ["4", "2026-11-18", "20:03", "-", "-", "-", "0.00789539", "(charge)"]
+    assert rest[0].split() == [
+        "4",
+        "2026-11-18",
+        "20:03",
+        "-",
+        "-",
+        "-",
+        "-",
+        "0.00789539",
+        "(charge)",
+    ]
     assert "<td>SELECT avg(pay) FROM staff</td>" in History.of(ENTRIES)._repr_html_()
     assert str(History([])) == "Nothing was asked."
 

@@ -198,3 +198,39 @@ def test_exposure_is_a_histogram_below_what_is_certified():
     assert "owner" in axes.get_title(loc="left")
     (bare,) = drawn(plots.exposure_figure(bars, None))
     assert bare.get_legend() is None
+
+
+def test_columns_of_other_units_have_panels_of_their_own():
+    rows = [
+        {"name": key, "column": column, "value": value, "noise": (0.9 * value, 1.1 * value)}
+        for key in ("a", "b")
+        for column, value in (("avg(hours)", 40.0), ("count(*)", 3_000))
+    ]
+    told = {"before": 0.5, "after": 0.55, "what": "whether a given person is in the data"}
+    hours, counts, guess = drawn(plots.release_figure(rows, told))
+    assert [axes.get_title(loc="left") for axes in (hours, counts)] == ["avg(hours)", "count(*)"]
+    assert hours.get_xlim()[1] < 100 < counts.get_xlim()[0]
+    for axes in (hours, counts):
+        assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
+    assert labels(hours) == ["without its noise (95 %)", "released"]
+    assert counts.get_legend() is None
+    assert guess.get_xlabel() == "guessed right (%)"
+    whole = [{name: row[name] for name in row if name != "column"} for row in rows[:1]]
+    answer, _ = drawn(plots.release_figure(whole, told))
+    assert answer.get_title(loc="left") == ""
+
+
+@pytest.mark.parametrize("budgets", [[1.0, 2.0, 3.0], [0.01, 0.1, 1.0], [0.5, 0.52, 0.55]])
+def test_a_comparison_has_plain_numbers_and_its_legend_beside_the_curves(budgets):
+    rows = [
+        {"method": method, "budget": b, "power": 2 / b, "bound": 0.9 * b, "lower": 0.5 * b}
+        for method in ("a", "b") for b in budgets
+    ]  # fmt: skip
+    figure = plots.comparison_figure(rows)
+    for axes in drawn(figure):
+        said = [tick.get_text() for tick in axes.get_xticklabels()]
+        assert said == [f"{b:.3g}" for b in budgets]
+        assert list(axes.get_xticks()) == pytest.approx(budgets)
+        ticks = [*axes.get_yticklabels(), *axes.get_yticklabels(minor=True)]
+        assert not any("$" in tick.get_text() for tick in ticks)
+        assert axes.get_legend().get_window_extent().y0 >= axes.get_window_extent().y1

@@ -268,3 +268,23 @@ def test_figures_bring_their_style_to_pages_of_others():
     assert 'class="rpac-figure"' in whole
     assert "currentColor" in whole  # white on a dark page
     assert svg.inline("") == ""
+
+
+def test_a_number_of_noise_alone_does_not_settle_the_axis():
+    rows = [{"k": "a", "x": cell(5.0, [4.0, 6.0])}, {"k": "b", "x": cell(8.0, [7.0, 9.0])}]
+    plain = read(svg.intervals(rows, "x"))
+    beyond = cell(-120.0, [-697.0, 457.0]) | {"noisy": True}
+    root = read(svg.intervals([*rows, {"k": "c", "x": beyond}], "x"))
+    assert [d.get("cx") for d in marks(root, "circle")] == [
+        d.get("cx") for d in marks(plain, "circle")
+    ]
+    assert len(marks(root, "polygon", "bar arrow")) == 2
+    assert "arrows: goes on beyond the axis, too noisy to publish" in texts(root)
+    assert inside(root)
+    assert not marks(plain, "polygon")
+    assert "-200" not in texts(root)
+    alone = read(svg.intervals([{"k": "c", "x": beyond}], "x"))  # where all are, all settle it
+    assert not marks(alone, "polygon")
+    bars = read(svg.intervals([*rows, {"k": "c", "x": beyond}], "x", from_zero=True))
+    for bar in marks(bars, "rect", "band"):
+        assert 30 <= float(bar.get("x")) <= float(bar.get("x")) + float(bar.get("width")) <= 610

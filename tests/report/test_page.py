@@ -6,9 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
+import rpac
 from rpac.certificate.certificate import FACT
 from rpac.report import wording
 from rpac.report.page import Imprint, Sealed, figures, first_number, number, render
+from rpac.report.record import record, said
 from tests import browser
 
 
@@ -38,9 +40,9 @@ def test_the_report_holds_every_figure_of_the_record(made):
     for row in made.body["answer"]:
         for name in ("pay", "n"):
             cell = row[name]
-            assert f">{number(cell['value'])}\n" in page
+            assert f">{number(cell['value'])}</span>\n" in page
             for kind, label in (("noise", "noise"), ("sampling", "with sampling")):
-                low, high = map(number, cell[kind])
+                low, high = (f'<span class="one">{number(end)}</span>' for end in cell[kind])
                 assert f"{label}: {low} to {high}<" in page
     whole = render(made.body, made.certificate, made.sealed)
     for shown, certificate in ((page, made.certificate), (whole, made.release.certificate)):
@@ -125,6 +127,8 @@ def test_the_first_column_of_numbers_is_drawn():
     assert first_number([{"k": "a", "x": 1, "y": cell}, {"k": "b", "x": cell, "y": cell}]) == "x"
     assert first_number([{"k": "a"}, {"k": "b"}]) is None
     assert first_number([]) is None
+    endless = {"value": 1.0, "noise": ["-inf", "inf"]}
+    assert first_number([{"k": "a", "x": endless, "y": cell}]) == "y"
 
 
 def test_a_label_has_no_intervals_to_draw(made):
@@ -214,8 +218,13 @@ def test_every_group_is_drawn(made):
 def test_a_number_has_its_relative_error_beside_it(made):
     row = {"k": "a", "x": {"value": 10.0, "noise": [3.0, 17.0]}}
     page = render(made.body | {"answer": [row]}, made.certificate)
-    assert '<span class="soft fact">+-70 %: too noisy to publish</span>' in page
+    assert '<span class="soft fact">±70 %: too noisy to publish</span>' in page
     assert "beyond 65 % do not publish it" in page
+    assert "+-" not in page
+    assert "do not publish it" in render(
+        made.body | {"answer": [{"k": "a", "x": {"value": 1.0, "noise": ["-inf", "inf"]}}]},
+        made.certificate,
+    )
 
 
 def test_a_report_says_who_can_verify_what_and_under_which_name(made):
@@ -227,3 +236,74 @@ def test_a_report_says_who_can_verify_what_and_under_which_name(made):
     assert ">rpac verify RECORD</pre>" in bare
     assert "LEDGER" not in bare
     assert "answers about the same people add up" in bare
+
+
+def test_noise_alone_does_not_settle_the_axis_of_a_report():
+    rows = [{"k": k, "x": {"value": 5.0, "noise": [4.0, 6.0]}} for k in "ab"]
+    noisy = {"k": "other", "x": {"value": -120.0, "noise": [-697.0, 457.0]}}
+    drawn = figures({"answer": [*rows, noisy]}, None)["intervals"]
+    assert "too noisy to publish" in drawn
+    assert ">-200<" not in drawn
+
+
+def test_one_row_may_be_one_person_by_declaration(made):
+    people = rpac.privatize(
+        rpac.statistics.count(), rpac.Presence([1.0] * 90), rpac.SuccessRate(0.55)
+    )
+    body = record(said(people), "count()", about={"unit": "rows"})
+    page = render(body, people.certificate)
+    assert "Each row counts as one person, as was declared; the answer is about all" in page
+    assert "somebody's rows are one row" in page
+    assert "The units are those of" not in page
+    assert "adding or removing one row, which counts as one person." in page
+    owned = render(body | {"about": {"unit": "id"}}, people.certificate)
+    assert "The units are those of <code>id</code>" in owned
+    assert "Each row" not in owned
+    assert "all rows of one person." in owned
+    sampled = render(made.body | {"about": {"unit": "rows"}}, made.certificate)
+    assert "as was declared; a secret half of them is in the sample" in sampled
+    assert "right at most 59.93 % of the time" in page
+
+
+WORDS = "cardiology gastroenterology_and_endoscopy"
+LINES = """
+    const texts = document.createTreeWalker(arguments[0], NodeFilter.SHOW_TEXT), broken = [];
+    while (texts.nextNode()) {
+      for (const found of texts.currentNode.data.matchAll(/[^ \\n]+/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, found.index);
+        range.setEnd(texts.currentNode, found.index + found[0].length);
+        const tops = new Set([...range.getClientRects()].map(one => Math.round(one.top)));
+        if (tops.size > 1) broken.push(found[0]);
+      }
+    }
+    return broken;
+"""
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {browser.missing()}")
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_names_and_numbers_are_never_broken(made, tmp_path, columns):
+    cell = {"value": -11_139_800_000.0, "noise": ["-inf", "inf"]}
+    fine = {"value": 24_659.1, "noise": [-24_130.9, 25_187.4]}
+    rows = [
+        {"ward": word} | {f"total_of_{i}": fine if i else cell for i in range(columns)}
+        for word in WORDS.split()
+    ]
+    page = tmp_path / "report.html"
+    page.write_text(render(made.body | {"answer": rows}, made.certificate))
+    with browser.chromium(tmp_path / "profile") as driver:
+        driver.get(page.as_uri())
+        for width in (1280, 390):
+            browser.resize(driver, width)
+            wide = driver.execute_script("return document.documentElement.scrollWidth")
+            assert wide <= width
+            table = driver.find_element("css selector", "table")
+            assert driver.execute_script(LINES, table) == []
+            scale = (
+                "const f = document.querySelector('svg.figure'); return f && "
+                "f.getBoundingClientRect().width / 640 * parseFloat(getComputedStyle("
+                "f.querySelector('text')).fontSize)"
+            )
+            shown = driver.execute_script(scale)
+            assert shown is None or shown >= 12

@@ -4,6 +4,8 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import rpac
@@ -131,6 +133,25 @@ def test_known_bounds_are_compared_where_they_were_declared():
     assert "14.1 (Laplace) or 3.979 (Gaussian) at equal success" in said
     pay = Figure("sum of pay", 4.0, "level of pay", 14.0, 4.0)
     quantile = Figure("0.5 quantile of pay", 9.0, "people in rank", None, None)
-    assert wording.known_bounds([count, pay]) == [said, *wording.known_bounds([quantile])]
-    assert wording.known_bounds([pay])[0].startswith("Where no bounds were declared")
+    first, second = wording.known_bounds([count, pay])
+    assert (first, second[:29]) == (said, "Where no bounds were declared")
+    assert wording.known_bounds([pay, quantile]) == []  # nothing was declared: nothing is said
     assert wording.known_bounds([]) == []
+
+
+@pytest.mark.parametrize(("asked", "after"), [("count()", "59.93"), ("mean(x)", "59.33")])
+def test_what_is_told_of_a_value_is_said_beside_it(asked, after):
+    people = rpac.Presence(pd.DataFrame({"x": np.linspace(1, 9, 500)}), "rows")
+    made = rpac.privatize(rpac.statistics.parse(asked), people, rpac.SuccessRate(0.55))
+    said, *rest = wording.uncovered(made.certificate)
+    assert said.endswith(
+        f"twice the distance: right at most {after} % of the time, if a coin decided"
+    )
+    assert rest == list(made.certificate.not_covered[1:])
+    exact = 4 - 3 * 0.158 * (asked == "mean(x)")
+    told = 100 * rpac.advantage.distance_to_success(exact**0.5 * made.certificate.distance)
+    assert 0 <= float(after) - told < 0.01
+
+
+def test_a_sample_has_no_such_caveat(made):
+    assert wording.uncovered(made.certificate) == list(made.certificate.not_covered)

@@ -103,3 +103,14 @@ def test_examples_of_docstrings_are_code():
     assert code[0].endswith("(False, 'numpy.exceptions.AxisError: axis 1 is ou')")
     assert shown.replace("```pycon\n", "").replace("\n```", "") == text
     assert interface.fenced("One line.\n\n    >>> inside") == "One line.\n\n    >>> inside"
+
+
+def test_what_people_call_stands_before_what_it_returns():
+    asking = rpac_names(PAGES["interface/asking.md"])
+    assert asking[:4] == ["rpac.privatize", "rpac.plan", "rpac.compare", "rpac.debug"]
+    verbs = [inspect.isroutine(found(name.removeprefix("rpac."))) for name in asking]
+    assert verbs == sorted(verbs, reverse=True)
+    assert rpac_names(PAGES["interface/steps.md"])[:3] == [
+        "rpac.simulate", "rpac.calibrate", "rpac.certify",
+    ]  # fmt: skip
+    assert rpac_names(PAGES["interface/budgets.md"])[0].startswith("rpac.Bits")

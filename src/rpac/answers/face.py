@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from rpac._base.types import Json
 from rpac.advantage import distance_to_success
 from rpac.answers import precision
@@ -15,12 +17,15 @@ SHOWN = 40
 _INTERVALS = {"noise": "without its noise", "sampling": "mean of all worlds"}
 
 
-def table(rows: list[Json], *, words: bool = False) -> tuple[list[str], list[list[str]]]:
+def table(
+    rows: list[Json], *, words: bool = False, sign: str = precision.SIGN
+) -> tuple[list[str], list[list[str]]]:
     """Return head and body of an answer's table.
 
     Args:
         rows: From `answer_rows`.
         words: Whether what was released are code words, which have no noise to be without.
+        sign: What stands before a relative error.
     """
     lines = [line for row in rows for line in _lines(row)]
     keys = list(dict.fromkeys(name for where, _, _ in lines for name in where))
@@ -29,30 +34,33 @@ def table(rows: list[Json], *, words: bool = False) -> tuple[list[str], list[lis
     kinds = [kind for kind in _INTERVALS if any(cell.get(kind) for cell in cells)]
     titles = _INTERVALS | ({"noise": "the answer itself"} if words else {})
     head = [*(key or "key" for key in keys), *(["number"] if named else []), "released"]
-    head += ["+-"] if any(map(precision.of, cells)) else []
+    head += [sign] if any(map(precision.of, cells)) else []
     head += [f"{titles[kind]} (95 %)" for kind in kinds]
     body = []
     for where, name, cell in lines:
-        line = [_text(where.get(key)) for key in keys] + ([name or "answer"] if named else [])
-        line.append(_text(cell["value"]) + (" (a fact of the pool)" if "fact" in cell else ""))
-        line += [_bare(precision.of(cell))] if "+-" in head else []
+        line = [in_digits(where.get(key)) for key in keys] + ([name or "answer"] if named else [])
+        line.append(in_digits(cell["value"]) + (" (a fact of the pool)" if "fact" in cell else ""))
+        line += [precision.of(cell, sign).removeprefix(sign)] if sign in head else []
         body.append(line + [_range(cell.get(kind)) for kind in kinds])
     return head, body
 
 
 def numbers(rows: list[Json]) -> list[Json]:
-    """Return the numbers of an answer that can be drawn, each with its name and its ends."""
+    """Return the numbers of an answer that can be drawn: name, column, value and ends of each.
+
+    Where an answer has several columns the name is that of the row: columns have other units, so
+    each has a panel of its own.
+    """
     found, lines = [], [line for row in rows for line in _lines(row)]
     named = len({name for _, name, _ in lines}) > 1
     for where, name, cell in lines:
         keys = [str(key) for key in where.values() if key is not None]
         if isinstance(cell["value"], int | float) and not isinstance(cell["value"], bool):
             ends = {kind: _known(cell.get(kind)) for kind in _INTERVALS}
-            own = [name] if named or not keys else []
-            share = precision.relative(cell["value"], cell.get("noise"))
-            noisy = share is not None and share > precision.TOO_NOISY
-            label = ", ".join([*keys, *own])
-            found.append({"name": label, "value": cell["value"], "noisy": noisy} | ends)
+            label = ", ".join(keys) or name
+            panel = name if named else ""
+            known = {"name": label, "column": panel, "value": cell["value"]}
+            found.append(known | {"noisy": precision.too_noisy(cell)} | ends)
     return found
 
 
@@ -94,15 +102,16 @@ def _lines(row: Json) -> list[tuple[Json, str, Json]]:
     return [(where, name, cell) for name, cell in numbers.items()]
 
 
-def _bare(said: str) -> str:
-    return said.removeprefix("+-")
-
-
 def _range(ends: Any) -> str:
-    return f"{_text(ends[0])} to {_text(ends[1])}" if ends and ends[0] is not None else ""
+    return f"{in_digits(ends[0])} to {in_digits(ends[1])}" if ends and ends[0] is not None else ""
 
 
-def _text(value: Any) -> str:
+def in_digits(value: Any) -> str:
+    """Return an entry of an answer as text: fractions to six significant digits.
+
+    >>> in_digits(32274.058469922787), in_digits(3), in_digits(None)
+    ('32274.1', '3', '')
+    """
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)

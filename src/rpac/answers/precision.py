@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rpac._base.types import Json
 from rpac.pictures.text import rounded_up
 
 CAUTION, TOO_NOISY = 0.33, 0.65
 """Relative errors (half a 95 % interval over the number) from which there is a word: two and four
 times 16.5 % of standard error, as official statistics have it (Statistics Canada)."""
 _BEYOND = 10.0
+SIGN = "+-"
+"""What stands before a relative error in plain text; pages have one letter for it."""
 
 
 def relative(value: Any, ends: Any) -> float | None:
@@ -36,7 +39,24 @@ def relative(value: Any, ends: Any) -> float | None:
     return off / abs(value) if value else math.inf
 
 
-def in_words(share: float | None) -> str:
+def too_noisy(cell: Json) -> bool:
+    """Whether a number of an answer's rows is too noisy to publish."""
+    share = relative(cell.get("value"), cell.get("noise"))
+    return share is not None and share > TOO_NOISY
+
+
+def marked(rows: list[Json]) -> list[Json]:
+    """Return an answer's rows for a picture: numbers that are too noisy to publish are "noisy"."""
+    return [
+        {
+            name: cell | {"noisy": too_noisy(cell)} if isinstance(cell, dict) else cell
+            for name, cell in row.items()
+        }
+        for row in rows
+    ]
+
+
+def in_words(share: float | None, sign: str = SIGN) -> str:
     """Return a relative error with its word; nothing where it is not known.
 
     >>> in_words(0.004), in_words(0.4), in_words(0.7)
@@ -45,17 +65,17 @@ def in_words(share: float | None) -> str:
     if share is None:
         return ""
     said = (
-        f"+-{rounded_up(100 * share * (1 - 1e-13), 2):g} %"
+        f"{sign}{rounded_up(100 * share * (1 - 1e-13), 2):g} %"
         if share <= _BEYOND
-        else f"beyond +-{100 * _BEYOND:g} %"
+        else f"beyond {sign}{100 * _BEYOND:g} %"
     )
     if share <= CAUTION:
         return said
     return f"{said}: {'use with caution' if share <= TOO_NOISY else 'too noisy to publish'}"
 
 
-def of(cell: Any) -> str:
+def of(cell: Any, sign: str = SIGN) -> str:
     """Return the relative error of a cell of an answer's rows, in words."""
     if not isinstance(cell, dict):
         return ""
-    return in_words(relative(cell.get("value"), cell.get("noise")))
+    return in_words(relative(cell.get("value"), cell.get("noise")), sign)

@@ -15,7 +15,7 @@ import numpy as np
 
 from rpac._base.types import Floats, Ints, Json
 from rpac.answers import interval, precision
-from rpac.answers.face import SHOWN, drawn, guesses, numbers, table
+from rpac.answers.face import SHOWN, drawn, guesses, in_digits, numbers, table
 from rpac.answers.rows import answer_rows
 from rpac.answers.tidy import tidied
 from rpac.certificate.certificate import Certificate
@@ -32,6 +32,8 @@ _ANY = 4.472136
 """Half-width in standard deviations that holds 95 % of any law (Chebyshev): where no quantiles are
 known, as of old entries of the books and of very large code books."""
 
+TIDY_DIGITS = 4
+"""Significant digits of a tidy quantile: its public grid is coarser where no caps are declared."""
 _PAGE = 10_000
 """Characters of a value that are printed, at most."""
 
@@ -123,11 +125,17 @@ class Release:
             least: Numbers below it are put there, all of them; "counts": counts at 0 and others
                 left; None: none are.
             whole: Whether all numbers are rounded to whole ones; None: to the decimal place of a
-                tenth of their error bar's half-width, where they have one.
+                tenth of their error bar's half-width, and quantiles, which have none, to
+                `TIDY_DIGITS` significant digits.
+
+        Returns:
+            The value's own form. Fractions whose error bar has no ends are NaN: they may be
+            anything. What is too noisy to publish but has ends is rounded like the rest.
         """
+        digits = None if self.certificate.promise == "sample" else TIDY_DIGITS
         counts = self.certificate.outputs.get("kind") == "contributions"
         ends = self.noise_interval
-        return tidied(self.value, ends, least=least, whole=whole, counts=counts)
+        return tidied(self.value, ends, least=least, whole=whole, counts=counts, digits=digits)
 
     def plot(self, audit: Any = None) -> Any:
         """Return the release's picture (needs matplotlib): error bars, and what it gives away.
@@ -148,13 +156,13 @@ class Release:
         return aligned(told + [line for line in self.certificate.lines() if line not in told])
 
     def _repr_html_(self) -> str:
-        rows = self._rows
+        rows, pictured = self._rows, precision.marked(self._rows)
         told = [line for line in self.lines() if line[0] in ("not protected", "note", "booked")]
         more = _more(self.value)
         below = f"<p>{html.escape(more)}</p>" if more else ""
         rest = lines_html("beside it", told) if told else ""
-        answer = columns_html(*table(rows, words=self._word), caption="released")
-        answer += "".join(inline(svg.intervals(rows, name, SHOWN)) for name in drawn(rows))
+        answer = columns_html(*table(rows, words=self._word, sign="±"), caption="released")
+        answer += "".join(inline(svg.intervals(pictured, name, SHOWN)) for name in drawn(rows))
         return f"{answer}{below}{rest}{self.certificate._repr_html_()}"
 
 
@@ -170,7 +178,7 @@ def _sized(value: Any) -> bool:
 
 def _short(value: Any) -> str:
     """Return a value as text of a page at most; arrays and frames are short by themselves."""
-    text = str(value)
+    text = in_digits(value)
     return text if len(text) <= _PAGE else f"{text[:_PAGE]} ... ({len(value)} entries)"
 
 

@@ -22,6 +22,7 @@ def tidied(
     least: float | Literal["counts"] | None = "counts",
     whole: bool | None = None,
     counts: bool = False,
+    digits: int | None = None,
 ) -> Any:
     """Return a released value in the same form, its numbers rounded and held at `least`.
 
@@ -32,8 +33,13 @@ def tidied(
         least: Numbers below it are put there; "counts": counts at 0; None: none are.
         whole: Whether numbers are rounded to whole ones; None: to a tenth of their error bars.
         counts: Whether integers are known to be counts.
+        digits: To how many significant digits numbers without an error bar are rounded, as
+            quantiles are; None: they stay.
+
+    Returns:
+        The same form. A fraction whose error bar has no ends is NaN: nothing is known of it.
     """
-    how = _How(least, whole, counts)
+    how = _How(least, whole, counts, digits)
     return _tidied(value, ends, how)
 
 
@@ -44,18 +50,23 @@ class _How:
     least: float | Literal["counts"] | None
     whole: bool | None
     counts: bool
+    digits: int | None = None
 
     def number(self, value: Any, ends: Any) -> Any:
         """Return one number; integers stay integers."""
         integer = isinstance(value, int)
-        found = value
-        if not integer and self.whole and math.isfinite(value):
-            found = round(value)
-        elif not integer and self.whole is None:
-            found = _near(value, ends)
+        found = value if integer else self.fraction(value, ends)
         if self.least == "counts":
             return max(found, 0) if integer and self.counts else found
         return found if self.least is None else type(found)(max(found, self.least))
+
+    def fraction(self, value: float, ends: Any) -> float:
+        """Return one fraction, rounded; NaN where nothing is known of it."""
+        if _endless(ends):
+            return math.nan
+        if self.whole and math.isfinite(value):
+            return round(value)
+        return _near(value, ends, self.digits) if self.whole is None else value
 
     def array(self, value: Any, ends: Any) -> Any:
         """Return an array of the same type; only where there are numbers it is changed."""
@@ -77,16 +88,25 @@ def _flat(values: Any) -> list[Any]:
     return list(np.ravel(values).tolist())
 
 
-def _near(value: float, ends: Any) -> float:
+def _near(value: float, ends: Any, digits: int | None = None) -> float:
     """Return a number to the decimal place of a tenth of its error bar's half-width.
+
+    Without an error bar it has so many significant digits.
 
     >>> _near(39.1349, (38.8, 39.5)), _near(35_122.4, (34_600.0, 35_600.0)), _near(0.5, None)
     (39.13, 35120.0, 0.5)
+    >>> _near(37.23919548088248, (None, None), 4)
+    37.24
     """
     low, high = ends or (None, None)
     if low is None or high is None or not 0 < high - low < math.inf:
-        return value
+        return value if digits is None else float(f"{value:.{digits}g}")
     return round(value, -math.floor(math.log10((high - low) / 20)))
+
+
+def _endless(ends: Any) -> bool:
+    """Whether an error bar is known to have no ends."""
+    return bool(ends) and tuple(ends) == (-math.inf, math.inf)
 
 
 def _tidied(value: Any, ends: Any, how: _How) -> Any:
@@ -111,8 +131,8 @@ def _sides(ends: Any, key: Any) -> Any:
 
 
 def _moved(value: Any, ends: Any) -> Any:
-    """Whether (or where) there is a number with noise."""
-    if ends is None:
+    """Whether (or where) there is a number with noise; a quantile has open ends."""
+    if ends is None or (np.ndim(value) == 0 and tuple(ends) == (None, None)):
         return np.asarray(value).dtype.kind == "f"
     return np.asarray(ends[0]) != np.asarray(ends[1])
 

@@ -13,6 +13,7 @@ from typing import Any, final, overload
 from rpac._base.checks import count, in_range, refuse
 from rpac._base.progress import progress
 from rpac._base.types import Json
+from rpac.advantage import nats_to_success
 from rpac.answers.release import Release
 from rpac.attack.base import MISSING, Attack, Finding, Game, Play
 from rpac.attack.bayes import Bayes, Informed, Membership, Roc
@@ -45,8 +46,11 @@ ATTACKS: dict[str, Callable[[], Attack]] = {
 """Attacks that need no more than the game, by name."""
 USUAL = ("bayes", "membership", "lira", "precision", "failure")
 COLUMNS = (
-    "attack", "measure", "before", "estimate", "low", "high", "nats", "claim", "alarm", "note",
+    "attack", "measure", "before", "estimate", "low", "high", "allowed", "nats", "claim", "alarm",
+    "note",
 )  # fmt: skip
+HEAD = tuple({"nats": "nats at least", "claim": "nats claimed"}.get(n, n) for n in COLUMNS)
+"""The same for people: estimate, limits and what is allowed are in the measure's unit."""
 OWNERS = "(sealed: figures of the people in these data, for their owner; do not publish them)"
 
 
@@ -106,6 +110,16 @@ class Audit:
     def _claim(self, found: Finding) -> float | None:
         return found.limit if found.limit is not None else self.limit
 
+    def _allowed(self, found: Finding) -> float | None:
+        """Return the most that the claim lets an attack reach, in its measure's unit."""
+        claim = self._claim(found) if found.covered else None
+        if found.measure == "nats":
+            return claim
+        known = [self.success_claim] if found.person and self.success_claim is not None else []
+        if found.prior is not None and 0 < found.prior < 1 and claim is not None:
+            known.append(float(nats_to_success(claim, found.prior)))
+        return min(known) if known and found.covered else None
+
     @property
     def success(self) -> float:
         """Some person is guessed right at least this often, with the stated confidence."""
@@ -139,14 +153,18 @@ class Audit:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One row for each attack, with the columns of `COLUMNS`."""
+        """One row for each attack, with the columns of `COLUMNS`.
+
+        `estimate`, `low`, `high` and `allowed` are in the unit of `measure`: `allowed` is the most
+        that the claim lets this attack reach. `nats` and `claim` are in nats.
+        """
         rows = []
         for f in self.findings:
             claim = self._claim(f) if f.covered else None
             mark = "ALARM" if self._breaks(f) else "-" if f.covered else "not covered"
-            before = "-" if f.prior is None else f.prior
-            entries = (f.attack, f.measure, before, f.estimate, f.low, f.high, f.nats,
-                       "-" if claim is None else claim, mark, f.note)  # fmt: skip
+            entries = (f.attack, f.measure, _or_dash(f.prior), f.estimate, f.low, f.high,
+                       _or_dash(self._allowed(f)), f.nats, _or_dash(claim), mark,
+                       f.note)  # fmt: skip
             rows.append(dict(zip(COLUMNS, entries, strict=True)))
         return rows
 
@@ -177,11 +195,15 @@ class Audit:
         skipped = [f"not run: {name} (needs {why})" for name, why in self.skipped.items()]
         if self.promise == "person":
             skipped.append(OWNERS)
-        return "\n".join([self.verdict, columns(COLUMNS, self._body()), *skipped])
+        return "\n".join([self.verdict, columns(HEAD, self._body()), *skipped])
 
     def _repr_html_(self) -> str:
         rest = f"<p>{OWNERS}</p>" if self.promise == "person" else ""
-        return f"<p><b>{self.verdict}</b></p>{columns_html(COLUMNS, self._body())}{rest}"
+        return f"<p><b>{self.verdict}</b></p>{columns_html(HEAD, self._body())}{rest}"
+
+
+def _or_dash(figure: float | None) -> Any:
+    return "-" if figure is None else figure
 
 
 @overload

@@ -5,12 +5,18 @@ from __future__ import annotations
 from rpac._base.checks import refuse
 from rpac._base.sealed import publish
 from rpac._base.types import Json
+from rpac.advantage import distance_to_success, nats_to_distance
 from rpac.cli.options import Accounting
 from rpac.cli.question import Ask
 from rpac.front.spending import DELTA, dp_events, spending
+from rpac.ledger.entries import NANO
 from rpac.ledger.ledger import Ledger
+from rpac.pictures.accounts import least_cap
 from rpac.pictures.text import at_most
 from rpac.report.recovery import Recovered
+
+OTHERS = "(other numbers of entries are seals of records, and what else the books keep on record)"
+"""What is said below charges and caps, whose numbers have gaps."""
 
 
 def left(ask: Ask, remaining: tuple[float, float] | None) -> list[str]:
@@ -34,12 +40,33 @@ def told(opened: Ledger, given: Accounting) -> tuple[str, Json]:
     delta = DELTA if given.delta is None else given.delta
     names = _datasets(opened, given.dataset)
     found = [spending(opened, name, delta) for name in names]
+    accounts = opened.accounts()
+    for one in found:
+        one["cap"] = least_cap(accounts, {"kind": "person", "name": one["dataset"]})
+        allowed = None if one["cap"] is None else distance_to_success(nats_to_distance(one["cap"]))
+        one["cap_success"] = allowed
     lines = [
         f"{one['dataset'] or '(unnamed)'}: {one['answers']} answers about presence, mu "
         f"{at_most(one['mu'])}, epsilon {at_most(one['epsilon'], 4)} at delta {delta:g}"
         for one in found
     ]
     return "\n".join(["", *lines]) if lines else "", {"presence": found}
+
+
+def capped(opened: Ledger) -> tuple[str, list[Json]]:
+    """Return which caps were set later and when, and what other numbers of entries are."""
+    found = [
+        {"entry": one["seq"], "at": one["at"], "kind": one["account"][0],
+         "name": one["account"][1], "cap": one["cap"] / NANO}
+        for one in opened.entries() if one["kind"] == "cap"
+    ]  # fmt: skip
+    lines = [
+        f"entry {one['entry']}: cap of {one['kind']}{' ' if one['name'] else ''}{one['name']} set "
+        f"to {one['cap']:.9g} nats at {one['at'][:16].replace('T', ' ')}"
+        for one in found
+    ]
+    lines.append(OTHERS)
+    return "\n".join(["", *lines]), found
 
 
 def exported(opened: Ledger, given: Accounting) -> str:

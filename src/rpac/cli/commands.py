@@ -17,7 +17,7 @@ from rpac._base.types import Json
 from rpac.advantage import nats_to_success
 from rpac.answers.release import Release
 from rpac.answers.rows import plain
-from rpac.attack.auditing import COLUMNS, Audit
+from rpac.attack.auditing import COLUMNS, HEAD, Audit
 from rpac.attack.auditing import audit as attack
 from rpac.attack.published import outsider
 from rpac.budget import as_budget
@@ -264,8 +264,10 @@ def audit(given: Attacking) -> Result:
         return Result(str(read), read.to_dict(), int(bool(read.defects)))
     ask = prepare(given, ledger="old")
     found = _of_a_person(ask, given.games) if ask.person else _of_a_sample(ask, given.games)
+    heads = dict(zip(COLUMNS, HEAD, strict=True))
     shown = [name for name in COLUMNS if name not in {"note", "before"}]
-    table = columns(shown, [[row[name] for name in shown] for row in found.table])
+    body = [[row[name] for name in shown] for row in found.table]
+    table = columns([heads[name] for name in shown], body)
     text = f"{found.verdict}\n\n{table}\n\nFor the owner of the data: an audit looks at the data."
     return Result(text, records.audit_summary(found), int(found.alarm))
 
@@ -360,8 +362,9 @@ def ledger(given: Accounting) -> Result:
     text, told = books.told(opened, given)
     here = opened.under(dataset=given.dataset, analyst=given.analyst)
     body = {"accounts": opened.accounts(), "spent": here.spent, "remaining": here.remaining}
-    asked = opened.history()
-    return Result(f"{opened}{text}\n\n{asked}", body | told | {"history": asked.rows})
+    asked, (below, caps) = opened.history(), books.capped(opened)
+    body |= told | {"history": asked.rows, "caps": caps}
+    return Result(f"{opened}{text}\n\n{asked}\n{below}", body)
 
 
 def recover(given: Recovering) -> Result:

@@ -96,9 +96,9 @@ def middles(texts: Sequence[str]) -> Json:
 
 
 def keys(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return declared groups by column, each once.
+    """Return declared groups by column, each once, without the spaces around them.
 
-    >>> keys(["dept=a,b"])
+    >>> keys(["dept=a, b"])
     {'dept': ['a', 'b']}
     """
     found: dict[str, list[str]] = {}
@@ -106,7 +106,7 @@ def keys(texts: Sequence[str]) -> dict[str, list[str]]:
         name, given = pair(text, "--keys")
         if name in found:
             raise refuse("each column once in --keys", f"{name!r} twice", f"Such as {name}=a,b,c.")
-        found[name] = given.split(",")
+        found[name] = [key.strip() for key in given.split(",")]
     return found
 
 

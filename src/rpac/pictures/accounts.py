@@ -12,13 +12,16 @@ _ROUNDED = 1e-9
 
 
 def account_lines(accounts: list[Json]) -> list[tuple[str, str]]:
-    """Return the accounts of a ledger as label and text."""
+    """Return the accounts of a ledger as label and text.
+
+    Of persons also what the least cap that holds for them allows all answers together.
+    """
     return [
         (
             _in_words(a["kind"], a["name"]),
             f"{a['spent']:.9f} nats spent"
             + ("" if a["cap"] is None else f", {a['cap'] - a['spent']:.9f} of {a['cap']:.9f} left")
-            + (_presence(a["spent"]) if a["kind"] == "person" else ""),
+            + (_presence(a["spent"], least_cap(accounts, a)) if a["kind"] == "person" else ""),
         )
         for a in accounts
         if a["kind"] != "version" or a["name"] != "@"
@@ -38,14 +41,28 @@ def accounts_html(name: str, accounts: list[Json]) -> str:
     return drawn + lines_html(f"rpac ledger {name}", account_lines(accounts))
 
 
-def _presence(nats: float) -> str:
-    """Return what all answers on a line tell of anybody's presence together.
+def least_cap(accounts: list[Json], account: Json) -> float | None:
+    """Return the least cap that holds for an account of persons: its own, dataset's or ledger's."""
+    holds = (account["kind"], account["name"]), ("dataset", account["name"]), ("ledger", "")
+    caps = [a["cap"] for a in accounts if (a["kind"], a["name"]) in holds]
+    return min((cap for cap in caps if cap is not None), default=None)
+
+
+def _presence(nats: float, cap: float | None) -> str:
+    """Return what all answers on a line tell of anybody's presence together, and may tell."""
+    told = f": Delta squared {8 * nats:.6g}, anybody's presence guessed right at most "
+    told += f"{_guessed(nats)} %"
+    if cap is None:
+        return told
+    return f"{told}; cap {cap:.9g} nats: at most {_guessed(cap)} % for all answers together"
+
+
+def _guessed(nats: float) -> str:
+    """Return the success at so many nats, in percent.
 
     Books round up to a billionth of a nat, which alone is no reason to print another digit.
     """
-    distance = nats_to_distance(max(nats - _ROUNDED, 0.0))
-    success = at_most(100 * distance_to_success(distance), 4)
-    return f": Delta squared {8 * nats:.6g}, anybody's presence guessed right at most {success} %"
+    return at_most(100 * distance_to_success(nats_to_distance(max(nats - _ROUNDED, 0.0))), 4)
 
 
 def _in_words(kind: str, name: str) -> str:

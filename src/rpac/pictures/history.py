@@ -8,7 +8,7 @@ from typing import Any, final, overload
 from rpac._base.types import Json
 from rpac.pictures.text import at_most, columns, columns_html
 
-_HEAD = ("entry", "when", "who", "dataset", "promise", "nats", "question")
+_HEAD = ("entry", "when", "who", "dataset", "unit", "promise", "nats", "question")
 _LONGEST, _LAST = 60, 20
 _WITHHELD = {"withheld": True}
 
@@ -17,8 +17,9 @@ _WITHHELD = {"withheld": True}
 class History(Sequence[Json]):
     """Charges in their order, each as plain data; shown as a table.
 
-    A row has `entry`, `at`, `analyst`, `dataset`, `promise`, `session`, `key`, `nats`, `question`,
-    `value` (of an answer, as it was released) and `what`: "answer", "refusal" or "charge".
+    A row has `entry`, `at`, `analyst`, `dataset`, `unit` (where the books know whose rows were
+    asked about), `promise`, `session`, `key`, `nats`, `question`, `value` (of an answer, as it was
+    released) and `what`: "answer", "refusal" or "charge".
 
     Args:
         rows: The charges.
@@ -63,7 +64,7 @@ class History(Sequence[Json]):
 def asked(question: str, value: Any, nats: float, **more: Any) -> Json:
     """Return the row of an answer."""
     blank: Json = dict.fromkeys(("entry", "at", "key"))
-    blank |= dict.fromkeys(("analyst", "dataset", "promise", "session"), "")
+    blank |= dict.fromkeys(("analyst", "dataset", "unit", "promise", "session"), "")
     return blank | {"what": "answer", "question": question, "value": value, "nats": nats} | more
 
 
@@ -76,6 +77,7 @@ def _row(entry: Json) -> Json:
     return asked(
         told.get("question", ""), told.get("value", known.get("numbers")), entry["nano"] / 1e9,
         entry=entry["seq"], at=entry["at"], what=what, promise=promise,
+        unit=told.get("about", {}).get("unit", ""),
         **{name: entry[name] for name in ("analyst", "dataset", "session", "key")},
     )  # fmt: skip
 
@@ -85,7 +87,7 @@ def _cells(row: Json) -> list[str]:
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     moment = "" if row["at"] is None else row["at"][:16].replace("T", " ")
     place = "" if row["entry"] is None else str(row["entry"])
-    who = [_plain(row[name]) or "-" for name in ("analyst", "dataset", "promise")]
+    who = [_plain(row[name]) or "-" for name in ("analyst", "dataset", "unit", "promise")]
     return [place, moment, *who, at_most(row["nats"]), short]
 
 

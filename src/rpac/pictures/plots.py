@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 
 from rpac._base.checks import array, refuse
+from rpac.pictures.axis import BEYOND, settling
+
+_MANY_TICKS = 6
+"""Budgets from which their ticks are turned."""
 
 
 def noise_against_budget(
@@ -91,10 +95,25 @@ def comparison_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
     left.set(xlabel="budget (nats)", ylabel="mean squared error (noise: its power)")
     right.set(xlabel="budget (nats)", ylabel="leakage: certified interval (nats)")
     right.set(xscale="log", yscale="log")
+    ticks = sorted(set(budgets))
     for axes in (left, right):
+        axes.set_xticks(ticks, [f"{b:.3g}" for b in ticks], minor=False)
+        axes.tick_params(axis="x", rotation=45 if len(ticks) > _MANY_TICKS else 0)
+        _plain_numbers(axes.yaxis)
+        axes.xaxis.minorticks_off()
         axes.grid(visible=True, which="major", alpha=0.3)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return figure
+
+
+def _plain_numbers(axis: Any) -> None:
+    """Write a log axis in plain numbers; a short one on 2 and 5 times powers of ten too."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.4g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def sandwich(
@@ -145,16 +164,24 @@ def release_figure(
 
     Args:
         rows: Of each number "name", "value", and its "noise" and "sampling" ends, if there are any;
-            those that are "noisy" do not settle the axis.
+            those that are "noisy" do not settle the axis. Each "column" has a panel of its own.
         told: How often somebody guesses right "before" and "after", and "what".
         nats: "attack", "lower", "bound" and "budget", where an audit was made: the sandwich.
     """
+    panels = [
+        [row for row in rows if row.get("column", "") == column]
+        for column in dict.fromkeys(row.get("column", "") for row in rows)
+    ] or [[]]
     parts = 2 if nats is None else 3
-    height = max(2.6, 1.2 + 0.32 * len(rows))
+    height = max(2.6, 0.4 + sum(0.8 + 0.32 * len(panel) for panel in panels))
     figure = blank_figure(figsize=(4.8 + 3.2 * (parts - 1), height), layout="constrained")
-    ratios = [1.5, *[1.0] * (parts - 1)]
-    answer, guess, *rest = figure.subplots(1, parts, width_ratios=ratios)
-    _error_bars(answer, rows)
+    grid = figure.add_gridspec(
+        len(panels), parts, width_ratios=[1.5, *[1.0] * (parts - 1)],
+        height_ratios=[2.5 + len(panel) for panel in panels],
+    )  # fmt: skip
+    for place, panel in enumerate(panels):
+        _error_bars(figure.add_subplot(grid[place, 0]), panel, first=place == 0)
+    guess, *rest = (figure.add_subplot(grid[:, part]) for part in range(1, parts))
     bars = guess.barh(
         [1, 0], [100 * told["before"], 100 * told["after"]], color=["0.7", "tab:blue"]
     )
@@ -169,7 +196,8 @@ def release_figure(
     return figure
 
 
-def _error_bars(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+def _error_bars(axes: Any, rows: Sequence[Mapping[str, Any]], *, first: bool) -> None:
+    """Draw the numbers of one column; the first panel has the legend."""
     places = list(range(len(rows)))
     for kind, color, width in (("sampling", "0.8", 7), ("noise", "tab:blue", 3)):
         known = [(at, row[kind]) for at, row in zip(places, rows, strict=True) if row.get(kind)]
@@ -185,16 +213,20 @@ def _error_bars(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.grid(visible=True, axis="x", alpha=0.3)
     axes.margins(x=0.08)
     _limited(axes, rows)
-    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    named, above = rows[0].get("column", "") if rows else "", 0.0
+    if named:
+        axes.set_title(textwrap.shorten(named, 60), fontsize=9, loc="left")
+        above = 0.35 / (0.4 + 0.32 * len(rows))
+    if first:
+        place = (0, 1 + above)
+        axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=place, ncols=2)
 
 
 def _limited(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Let numbers that are not "noisy" settle the axis; what leaves it has an arrow, and a note."""
-    usable = [row for row in rows if not row.get("noisy")]
-    ends = [x for row in usable for x in (row["value"], *(row.get("noise") or ()),
-                                          *(row.get("sampling") or ()))]  # fmt: skip
-    if not ends or len(usable) == len(rows):
+    if not any(row.get("noisy") for row in rows):
         return
+    ends = settling(rows)
     margin = 0.08 * (max(ends) - min(ends)) or 0.08 * abs(ends[0]) or 1.0
     low, high = min(ends) - margin, max(ends) + margin
     axes.set_xlim(low, high)
@@ -206,7 +238,7 @@ def _limited(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
                 left = True
                 axes.plot(at, place, sign, color="tab:blue", markersize=9, clip_on=False)
     if left:
-        axes.set_xlabel("arrows: goes on beyond the axis, too noisy to publish", fontsize=8)
+        axes.set_xlabel(BEYOND, fontsize=8)
 
 
 def _between(axes: Any, nats: Mapping[str, Any]) -> None:

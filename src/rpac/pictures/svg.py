@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from rpac._base.types import Json
+from rpac.pictures.axis import BEYOND, settling
 from rpac.pictures.text import at_most
 
 MOST = 500
@@ -188,8 +189,10 @@ def intervals(
 ) -> str:
     """Return the numbers of one column with their intervals, one line a row.
 
+    Numbers that are "noisy" do not settle the axis; where they leave it there is an arrow.
+
     Args:
-        rows: Of the answer.
+        rows: Of the answer; a cell has "value", "noise", maybe "sampling" and "noisy".
         column: Whose numbers are drawn.
         most: So many rows are drawn.
         from_zero: Whether they are bars from 0, as counts are.
@@ -199,38 +202,44 @@ def intervals(
     if not shown:
         return ""
     axis = column if shown == drawable else f"{column}, the first {most} of {len(drawable)} rows"
-    ends = [end for row in shown for end in (*_pair(row, column, "noise"),
-            *_pair(row, column, "sampling"), row[column]["value"])]  # fmt: skip
-    ends += [0.0] if from_zero else []
+    ends = settling([row[column] for row in shown]) + ([0.0] if from_zero else [])
     ticks = _ticks(min(ends), max(ends))
-    least, span = ticks[0], ticks[-1] - ticks[0]
 
     def at(value: float) -> float:
-        return 30 + (WIDTH - 60) * (value - least) / span
+        share = (value - ticks[0]) / (ticks[-1] - ticks[0])
+        return 30 + (WIDTH - 60) * min(max(share, 0.0), 1.0)
 
     bottom = 44 + 46 * len(shown)
     parts = [_line([at(tick)] * 2, [20, bottom - 16], "grid") for tick in ticks]
     for i, row in enumerate(shown):
-        y = 44 + 46 * i
+        y, cell = 44 + 46 * i, row[column]
         keys = [str(v) for v in row.values() if not isinstance(v, dict)]
         parts.append(_text(30, y - 16, _fitting(", ".join(keys) or column)))
         if from_zero:
-            left, right = sorted((at(0.0), at(row[column]["value"])))
+            left, right = sorted((at(0.0), at(cell["value"])))
             parts.append(
                 f'<rect class="band" x="{left:.1f}" y="{y - 8}" width="{right - left:.1f}" '
                 'height="16"/>'
             )
         for kind, name in ("wide", "sampling"), ("narrow", "noise"):
-            if name in row[column]:
-                pair = _pair(row, column, name)
+            if name in cell:
+                pair = cell[name] or cell["noise"]
                 parts.append(_line([at(pair[0]), at(pair[1])], [y, y], kind))
-        parts.append(_circle(at(row[column]["value"]), y, 5, "dot"))
+        if ticks[0] <= cell["value"] <= ticks[-1]:
+            parts.append(_circle(at(cell["value"]), y, 5, "dot"))
+        parts += _arrows(cell, y, ticks)
     parts.append(_line([30, WIDTH - 30], [bottom - 16, bottom - 16], "axis"))
-    parts += [_text(at(tick), bottom + 4, _tick(tick), "middle") for tick in ticks]
+    for i, tick in enumerate(ticks):  # on a phone there is room for every second one
+        kind = "label odd" if i % 2 else "label"
+        parts.append(_text(at(tick), bottom + 4, _tick(tick), "middle", kind))
     parts.append(_text(WIDTH / 2, bottom + 30, _fitting(axis), "middle"))
+    below = 42
+    if any('class="bar arrow"' in part for part in parts):
+        parts.append(_text(WIDTH / 2, bottom + 58, BEYOND, "middle"))
+        below = 70
     both = any("sampling" in row[column] for row in shown)
     said = f"Released values of {column} with {'two intervals' if both else 'an interval'} each"
-    return _svg("intervals", said, bottom + 42, parts)
+    return _svg("intervals", said, bottom + below, parts)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -258,6 +267,11 @@ def _drawable(cell: Any) -> bool:
     return all(isinstance(part, int | float) for part in parts)
 
 
-def _pair(row: Json, column: str, name: str) -> tuple[float, float]:
-    low, high = row[column].get(name) or row[column]["noise"]
-    return float(low), float(high)
+def _arrows(cell: Json, y: float, ticks: Sequence[float]) -> list[str]:
+    """Return arrows where a number leaves the axis."""
+    ends = [x for name in ("noise", "sampling") for x in (cell.get(name) or ())] + [cell["value"]]
+    found = []
+    for gone, x, by in (min(ends) < ticks[0], 30, -12), (max(ends) > ticks[-1], WIDTH - 30, 12):
+        corners = f"{x},{y - 8} {x + by},{y} {x},{y + 8}"
+        found += [f'<polygon class="bar arrow" points="{corners}"/>'] if gone else []
+    return found

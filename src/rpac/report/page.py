@@ -11,7 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from rpac._base.types import Json
 from rpac.advantage import distance_to_success
 from rpac.answers import precision
+from rpac.answers.face import drawn
 from rpac.certificate.certificate import Certificate
+from rpac.person.source import ROWS
 from rpac.pictures import svg
 from rpac.pictures.text import at_most
 from rpac.report import wording
@@ -91,7 +93,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"number": number, "at_most": at_most, "relative": precision.of}
+    pages.filters |= {"number": number, "at_most": at_most, "relative": _relative}
     shown = certificate if sealed is None else sealed.certificate
     worst = [] if sealed is None else sorted(sealed.worst, key=lambda row: -row["success"])
     return pages.get_template("report.html.j2").render(
@@ -109,11 +111,18 @@ def render(
         character=_character(shown),
         guide=wording.GUIDE,
         imprint=imprint,
+        noted=any(_relative(cell) for row in body["answer"] for cell in row.values()),
         file=shlex.quote(imprint.record) if imprint.record else "RECORD",
-        matched=wording.matched(shown),
+        matched=wording.matched(shown, rows=body["about"].get("unit") == ROWS),
+        rows=body["about"].get("unit") == ROWS,
+        uncovered=wording.uncovered(shown),
         caution=f"{100 * precision.CAUTION:g} %",
         noisy=f"{100 * precision.TOO_NOISY:g} %",
     )
+
+
+def _relative(cell: Any) -> str:
+    return precision.of(cell, "±")
 
 
 def _character(certificate: Certificate) -> str:
@@ -126,7 +135,7 @@ def _character(certificate: Certificate) -> str:
 def figures(body: Json, sealed: Sealed | None) -> dict[str, str]:
     """Return the drawings of a report as SVG, by name; empty where there is nothing to draw."""
     column = first_number(body["answer"])
-    rows, bars = body["answer"], _counted(body["answer"])
+    rows, bars = precision.marked(body["answer"]), _counted(body["answer"])
     found = {"intervals": "" if column is None else svg.intervals(rows, column, from_zero=bars)}
     if sealed is None:
         return found
@@ -157,11 +166,8 @@ def _counted(rows: list[Json]) -> bool:
 
 
 def first_number(rows: list[Json]) -> str | None:
-    """Return the first column that holds a number with its intervals; None if there is none."""
-    names = rows[0] if rows else ()
-    return next(
-        (name for name in names if any("noise" in _parts(row.get(name)) for row in rows)), None
-    )
+    """Return the first column that holds a number with finite ends; None if there is none."""
+    return next(iter(drawn(rows)), None)
 
 
 def _parts(cell: Any) -> Json:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from rpac.advantage import distance_to_success, nats_to_success, success_to_epsilon
 from rpac.answers.precision import CAUTION, TOO_NOISY
-from rpac.certificate.certificate import Certificate
+from rpac.certificate.certificate import VALUE_NOT_COVERED, Certificate
 from rpac.errors import BudgetExceeded, BudgetSpent, Withheld
 from rpac.front.outlook import Figure
 from rpac.person.source import INSTEAD, SECRET
+from rpac.person.split import LEVELS
 from rpac.pictures.text import at_most
 
 DELTA = 1e-5
@@ -111,13 +114,19 @@ def care(success: float) -> str:
     return named[0] if named else "very loose: says a lot about each person"
 
 
-def matched(certificate: Certificate) -> str:
-    """Return the epsilon of differential privacy at the same success, in words; or that none is."""
+def matched(certificate: Certificate, *, rows: bool = False) -> str:
+    """Return the epsilon of differential privacy at the same success, in words; or that none is.
+
+    Args:
+        certificate: Of a release.
+        rows: Whether each row counts as one person.
+    """
+    one = "one row, which counts as one person" if rows else "all rows of one person"
     if certificate.promise == "person":
         epsilon = at_most(certificate.epsilon(DELTA), 3)
         return (
             f"This is differential privacy with epsilon {epsilon} at delta 0.00001, for adding or "
-            "removing all rows of one person."
+            f"removing {one}."
         )
     if certificate.promise != "sample":
         return "This is no differential privacy, since the noise level comes from the data."
@@ -136,7 +145,7 @@ def matched(certificate: Certificate) -> str:
 def known_bounds(figures: list[Figure]) -> list[str]:
     """Return what differential privacy would add with known bounds, a sentence a number.
 
-    From declared caps alone, which are public; where there are none it says why nothing is said.
+    From declared caps alone, which are public; where some numbers have none it says so.
 
     Args:
         figures: The noise of each number, before anything is drawn: from `outlook`.
@@ -148,12 +157,34 @@ def known_bounds(figures: list[Figure]) -> list[str]:
         for one in figures
         if not one.times and one.laplace is not None and one.gaussian is not None
     ]
-    if len(told) < len(figures):
+    if told and len(told) < len(figures):
         told.append(
             "Where no bounds were declared, what differential privacy would add with known ones is "
             "not said."
         )
     return told
+
+
+def uncovered(certificate: Certificate) -> list[str]:
+    """Return what a certificate does not cover; of a person's value also what may be guessed.
+
+    Another value in place of one's own is at twice the distance, but for what finds a level, which
+    it moves no further than presence does (docs/mathematics.md).
+    """
+    return [
+        f"{text}: right at most {_of_a_value(certificate)} % of the time, if a coin decided"
+        if text in VALUE_NOT_COVERED and certificate.distance is not None
+        else text
+        for text in certificate.not_covered
+    ]
+
+
+def _of_a_value(certificate: Certificate) -> str:
+    """Return how often one of two entries in the same place is told, in percent, rounded up."""
+    alone = certificate.promise == "person" and certificate.outputs.get("kind") == "contributions"
+    level = LEVELS if alone and certificate.noise.get("levels") else 0.0
+    distance = math.sqrt(4 - 3 * level) * (certificate.distance or 0.0)
+    return at_most(100 * distance_to_success(distance), 4)
 
 
 def advice(error: Exception) -> str:
