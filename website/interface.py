@@ -147,7 +147,8 @@ def interface():
         made[f"interface/{page}.md"] = "\n\n".join(parts) + "\n"
         some = [f"`{name.rpartition('.')[2]}`" for name in listed[page]]
         rows.append(f"| [{title}]({page}.md) | {', '.join(some)} |")
-    head = "# The whole interface\n\nEvery public name, by subject: what is called before what it returns.\n\n"
+    said = "Every public name, by subject: what is called before what it returns."
+    head = f"# The whole interface\n\n{said}\n\n"
     table = "\n".join(["| page | names |", "| --- | --- |", *rows])
     made["interface/index.md"] = f"{head}{table}\n"
     return made

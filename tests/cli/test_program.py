@@ -110,7 +110,7 @@ def test_the_commands_of_the_documentation_run(staff, monkeypatch):
     for line in (block.replace("\\\n", ""), *sorted(inline, reverse=True)):
         code, _, err = call(*shlex.split(line.removeprefix("rpac ")))
         assert (code, err) == (0, ""), line
-    assert "<svg" in (staff / "report.html").read_text()
+    assert "too noisy to publish" in (staff / "report.html").read_text()  # twelve people
     (cap,) = (a["cap"] for a in Ledger(staff / "books.db").accounts() if a["kind"] == "ledger")
     assert cap == 2.0
 

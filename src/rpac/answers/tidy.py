@@ -106,7 +106,8 @@ def _near(value: float, ends: Any, digits: int | None = None) -> float:
 
 def _endless(ends: Any) -> bool:
     """Whether an error bar is known to have no ends."""
-    return bool(ends) and tuple(ends) == (-math.inf, math.inf)
+    known = [end for end in ends or () if isinstance(end, float | np.floating)]
+    return known == [-math.inf, math.inf]
 
 
 def _tidied(value: Any, ends: Any, how: _How) -> Any:
@@ -132,7 +133,7 @@ def _sides(ends: Any, key: Any) -> Any:
 
 def _moved(value: Any, ends: Any) -> Any:
     """Whether (or where) there is a number with noise; a quantile has open ends."""
-    if ends is None or (np.ndim(value) == 0 and tuple(ends) == (None, None)):
+    if ends is None or all(end is None for end in ends):
         return np.asarray(value).dtype.kind == "f"
     return np.asarray(ends[0]) != np.asarray(ends[1])
 
