@@ -253,7 +253,7 @@ def test_caps_floors_and_numbers_of_blocks_are_declared():
     )
     capped = by_blocks(mean_x, Presence(TABLE, "id", middle=1.0, caps={"answer": (0, 5)}, blocks=9))
     assert capped.question.columns[0].cap == 4.0
-    assert len(capped.notes) == 1
+    assert len(capped.notes) == 2
     few = by_blocks(mean_x, Presence(TABLE, "id", middle=1.0, blocks=9))
     assert few.notes[-1].startswith("with fewer than 200 blocks")
     schema = {"answer": {"floor": 0.25, "middle": 3.0}}

@@ -297,6 +297,28 @@ def test_under_person_forms_follow_from_declarations():
     bare = rpac.Presence(RICH, "person", blocks=4)
     binary = Fitted(LogisticRegression(), ["age"], "kind")
     assert binary.announce(bare).labels == ("intercept", "age")  # two classes, unless declared
+    assert binary.assumed(bare)[0].startswith("two classes are assumed of 'kind'")
+    assert binary.assumed(people) == ()
+    beside = rpac.privatize(binary, bare, rpac.SuccessRate(0.7)).certificate.outputs["notes"]
+    assert binary.assumed(bare)[0] in beside
+
+
+def test_under_person_a_middle_of_one_number_is_that_of_each():
+    """A single number has not the form of the answers: no block could answer, and nobody knew."""
+    odds = Fitted(LogisticRegression(), ["age"], "kind", "probabilities", [[20.0], [60.0]],
+                  classes=["high", "low"])  # fmt: skip
+    options = {"blocks": 4, "caps": {"answer": (0, 1)}}
+    for middle in (0.5, [[0.5, 0.5], [0.5, 0.5]]):
+        people = rpac.Presence(RICH, "person", middle=middle, **options)
+        release = rpac.privatize(odds, people, rpac.SuccessRate(0.999))
+        assert np.shape(release.value) == (2, 2)
+    with pytest.raises(rpac.InputError, match="a `middle` of one number, or of 4; got 3 numbers"):
+        odds.announce(rpac.Presence(RICH, "person", middle=[0.5] * 3, **options))
+    text = {"kind": {"type": "text"}, "age": {"type": "text"}}
+    components = Fitted(PCA(1), ["age"], what="components")
+    for made in (Fitted(LinearRegression(), ["pay"], "kind"), components):
+        with pytest.raises(rpac.InputError, match="got text, as declared. Convert it."):
+            made.announce(rpac.Presence(RICH, "person", blocks=4, schema=text))
 
 
 @pytest.mark.parametrize(

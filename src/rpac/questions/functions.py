@@ -64,12 +64,16 @@ def by_blocks(mechanism: Callable[..., Any], source: Presence, n_jobs: int = 1) 
         way="blocks",
         times=times,
         middle=tuple(ask.middle.tolist()),
-        notes=_notes("sum" if extensive else "mean", count, floor_of(source), cap),
+        notes=(
+            *_notes("sum" if extensive else "mean", count, floor_of(source), cap),
+            *getattr(mechanism, "assumed", lambda _: ())(source),
+        ),
     )
 
 
 def _notes(what: str, count: int, floor: float, cap: float | None) -> tuple[str, ...]:
     notes = [f"{what} over {count} blocks of people, not the function of the whole table"]
+    notes += ["a block on which it fails counts as the middle: rpac.debug shows whether it fails"]
     if cap is None:
         most = floor * blocks.RATIO**2
         notes += [f"answers further than about {most:g} from the middle are drawn towards it"]

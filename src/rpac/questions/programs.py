@@ -162,14 +162,31 @@ class Fitted:
         if self.what == "probabilities" and self.classes is None:
             move = "Say classes=[...]: the entries that the target may have, in order."
             raise refuse("declared classes under the promise person", "none", move)
+        self._read_as_declared(source)
         answer = self._tried(source)
-        if source.example is not None or self.what == "centres":
-            return None
         labels = self._labels(np.shape(answer))
-        if not labels:
+        if not labels or (self.what == "centres" and source.example is None):
             return None
+        if source.example is not None and np.size(source.example) not in (1, len(labels)):
+            got = f"{np.size(source.example)} numbers"
+            raise refuse(f"a `middle` of one number, or of {len(labels)}", got, "Match the answer.")
         shape = (len(labels),) if answer is None else np.shape(answer)
         return replace(flatten(np.zeros(shape))[0], labels=labels)
+
+    def _read_as_declared(self, source: Presence) -> None:
+        """Refuse declared text where only numbers will do: every answer would be the middle."""
+        plain = [] if self.framed else [*self.features]
+        plain += [self.target] if self.target and _kind(self.estimator) == "regressor" else []
+        for name in (name for name in plain if source.declared(name).type == "text"):
+            raise refuse(f"numbers in column {name!r}", "text, as declared", "Convert it.")
+
+    def assumed(self, source: Presence) -> tuple[str, ...]:
+        """Return what is taken for granted of private rows: a note beside the answer."""
+        sized = self.what == "coefficients" and _kind(self.estimator) == "classifier"
+        if not sized or self.target is None or source.declared(self.target).domain is not None:
+            return ()
+        said = f"schema={{{self.target!r}: {{'domain': [...]}}}}"
+        return (f"two classes are assumed of {self.target!r}: with more {said} is needed",)
 
     def _labels(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         """Return the names of the numbers of an answer, whose shape is () where nobody knows it."""
