@@ -49,10 +49,11 @@ class Withheld(MechanismError, BudgetExceeded, InputError):
 
     The mechanism failed on some world, its answers cannot be put side by side, they exceed what can
     be released, or no certificate within the budget was obtained. Which of these it was would tell
-    about the data, and so does the refusal itself: books charge `NATS` for it.
+    about the data, and so does the refusal itself: books charge for it, like for an answer where
+    one was drawn or somebody's presence was asked about.
 
     Attributes:
-        NATS: What books charge for such a refusal, whatever the reason.
+        NATS: What books charge for such a refusal before anything was drawn, whatever the reason.
     """
 
     NATS = 0.01
@@ -62,9 +63,9 @@ class Withheld(MechanismError, BudgetExceeded, InputError):
             self,
             "Expected an answer that every possible sample allows within the budget; got a refusal "
             "that depends on the data, so its reason is withheld (books charge "
-            f"{self.NATS:g} nats for it). rpac.debug(function, source) tries it on made-up data "
-            "and shows its errors: catch them inside it. Else raise the budget; if it may be all "
-            "that the answer can tell, pass allow_exact=True.",
+            f"{self.NATS:g} nats for it, or all that the answer would cost). rpac.debug(function, "
+            "source) tries it on made-up data and shows its errors: catch them inside it. Else "
+            "raise the budget; if it may be all that the answer can tell, pass allow_exact=True.",
         )
 
 

@@ -47,6 +47,15 @@ def test_who_asked_what_is_shown_and_told(books):
     assert mine["spent"] == body["spent"]
 
 
+def test_answers_about_several_units_of_a_dataset_are_said_to_be(books, staff):
+    assert "several units" not in call("ledger", books)[1]
+    assert json.loads(call("ledger", books, "--json")[1])["presence"][0]["units"] == ["rows"]
+    words = ("release", staff / "staff.csv", "--statistic", "count()", "--unit", "dept",
+             "--ledger", books, "--dataset", "staff")  # fmt: skip
+    assert call(*words)[0] == 0
+    assert "staff: asked about several units (dept, rows)." in call("ledger", books)[1]
+
+
 def test_what_was_spent_is_exported(books, tmp_path):
     file = tmp_path / "events.json"
     assert call("ledger", books, "--export-dp", file)[0] == 0

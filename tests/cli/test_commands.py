@@ -190,7 +190,7 @@ def test_the_json_of_a_release_is_its_record(staff, tmp_path):
     assert list(body) == parts.split()
     assert body["sha256"] == records.content_hash(body)
     assert body["about"] == {"unit": "id", "worlds": 8}
-    assert list(body["receipt"]) == ["ledger", "seq", "hash", "dataset"]
+    assert list(body["receipt"]) == ["ledger", "seq", "hash", "dataset", "date"]
     (tmp_path / "r.json").write_text(out)
     assert call("verify", tmp_path / "r.json", "--ledger", staff / "l.db")[0] == 0
 

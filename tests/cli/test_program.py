@@ -332,3 +332,13 @@ def test_a_release_into_a_closed_pipe_writes_its_reports(staff):
     assert (done.returncode, done.stderr) == (0, b"")
     assert (staff / "r.html").exists()
     assert (staff / "s.html").exists()
+
+
+def test_bytes_that_are_no_characters_are_refused_before_anything_is_charged(staff):
+    words = ("release", staff / "staff.csv", "--statistic", "mean(pay)", "--unit", "rows",
+             "--ledger", staff / "l.db", "--cap", "1", "--author", "a\udcff")  # fmt: skip
+    code, out, err = call(*words)
+    assert (code, out) == (1, "")
+    assert "Expected whole characters in `words of the command line`; got 'a\\udcff'." in err
+    assert not (staff / "l.db").exists()
+    assert call("report", "größe.json")[2].startswith("Expected")  # which is a name of no file

@@ -148,6 +148,17 @@ def test_the_channel_stands_beside_noise_with_its_bias_in_words():
     assert "rate-distortion limit" in labels
 
 
+def test_a_channel_is_proposed_only_where_it_does_better_by_the_users_measure():
+    def near(values, released):
+        return -float(((values - released) ** 2).sum(axis=1).mean())
+
+    served = rpac.compare(CLUSTERS, [0.5], utility=near).notes[1]
+    assert served.startswith("proposed if that is no harm: channel at 0.5 nats")
+    missed = rpac.compare(CLUSTERS, [0.5], utility=lambda *both: -near(*both)).notes[1]
+    assert missed.startswith("not proposed: channel at 0.5 nats")
+    assert missed.endswith("but no more of your utility")
+
+
 def test_no_channel_where_none_may_be_found_and_no_limit_of_another_utility():
     people = rpac.simulate(rpac.Subsets(np.arange(20.0), worlds=16), np.mean)
     table = rpac.compare(people, [0.1])

@@ -61,6 +61,13 @@ def test_what_was_withheld_is_paid_for(monkeypatch):
         session.ask(rpac.statistics.count(), rpac.Nats(0.008))
 
 
+def test_a_cap_given_as_a_success_holds_one_question_at_that_success():
+    for success in (0.51, 0.55, 0.6, 0.75):
+        with rpac.Session(SOURCE, rpac.SuccessRate(success)) as session:
+            session.ask(COUNT, rpac.SuccessRate(success))
+            assert session.remaining == 0
+
+
 def test_a_session_knows_its_answers_with_and_without_books(folder):
     for ledger in (None, rpac.Ledger(f"{folder}/l.db", budget=1.0)):
         with rpac.Session(SOURCE, rpac.GaussianDP(1.0), ledger) as session:

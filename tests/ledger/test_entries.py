@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpac
+from rpac.advantage import distance_to_nats
+from rpac.budget import as_distance
 from rpac.ledger.entries import (
     Account,
     Receipt,
+    cap_nano,
     chain_hash,
     charged_names,
     checked_body,
@@ -97,6 +100,14 @@ def test_a_book_is_recomputed_from_its_entries():
     assert book["key", ""].note == "m"
     with pytest.raises(rpac.LedgerError, match="entry 1, which exceeds a cap"):
         rebook(book, spend)
+
+
+def test_a_cap_on_success_holds_the_only_question_at_that_success():
+    for cap in (rpac.SuccessRate(0.55), rpac.GaussianDP(0.3), rpac.SuccessRate(0.6)):
+        charge = math.ceil(exact_nano(distance_to_nats(as_distance(cap))))
+        assert cap_nano(cap, distance_to_nats(as_distance(cap))) == charge
+    assert cap_nano(rpac.Nats(0.1), rpac.Nats(0.1)) == cap_nano(0.1, 0.1) == 10**8
+    assert cap_nano(1.5e-9, 1.5e-9) == 1
 
 
 def test_receipts_print_their_charge():

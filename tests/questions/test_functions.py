@@ -231,6 +231,8 @@ def test_examples_of_another_size_than_announced_are_refused():
 
 
 def test_functions_are_checked_and_sql_has_no_blocks():
+    with pytest.raises(rpac.InputError, match="got str. Read text with rpac.statistics.parse"):
+        by_blocks("mean(x)", Presence(TABLE, "id", middle=0.0))
     with pytest.raises(rpac.InputError, match="a callable mechanism; got int"):
         by_blocks(3, Presence(TABLE, "id", middle=0.0))
     source = Presence(TABLE, "id", middle=0.0)

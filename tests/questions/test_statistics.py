@@ -247,10 +247,12 @@ BY_PERSON = rpac.Subsets(TABLE, unit="rows", worlds=8)
         (lambda: parse("quantile(x, 2)"), "`level` between 0.0 and 1.0; got 2"),
         (lambda: statistics.mean("x", empty=math.nan), "a finite number for `empty`; got nan"),
         (lambda: statistics.histogram("x", [2, 1]), r"at least two rising `edges`; got \[2, 1\]"),
+        (lambda: statistics.histogram("x", 10), "at least two rising `edges`; got 10. Such as"),
         (lambda: statistics.histogram("x", [2]), r"at least two rising `edges`; got \[2\]"),
         (
             lambda: parse("histogram(age)"),
-            r"rising `edges`; got \[\]. Such as histogram\(age, 0, 10, 20\): sorted, and public",
+            r"rising `edges`; got \(\). Such as \[0, 10, 20\], in text "
+            r"histogram\(age, 0, 10, 20\): sorted, and public",
         ),
         (
             lambda: statistics.group_by("g", statistics.mean("x")),

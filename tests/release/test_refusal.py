@@ -70,4 +70,4 @@ def test_a_refusal_is_booked_on_no_line_of_the_data(folder):
         assert was_withheld(receipt.answer)
         assert (receipt.answer, receipt.version) == (MARK, "")
     assert not was_withheld(None)
-    assert "books charge 0.01 nats" in str(Withheld())
+    assert "books charge 0.01 nats for it, or all that the answer would cost" in str(Withheld())

@@ -54,8 +54,8 @@ def test_the_report_holds_every_figure_of_the_record(made):
         assert f"<td>up to {limit:g}</td><td>{text}</td>" in whole
     receipt = made.release.receipt
     assert f"entry {receipt.seq} of ledger <code>{receipt.ledger[:8]}</code>" in page
-    assert f"{receipt.nats:.6g} nats were charged to dataset\n  staff." in whole
-    assert "It was charged to dataset\n  staff." in page
+    assert f"{receipt.nats:.6g} nats were charged to dataset\n  staff on {receipt.date}." in whole
+    assert f"It was charged to dataset\n  staff on {receipt.date}." in page
     assert wording.meaning(made.certificate) in page
 
 

@@ -49,7 +49,9 @@ def test_the_parts_of_a_record_and_their_order(made, small):
         "seq": receipt.seq,
         "hash": receipt.hash,
         "dataset": "staff",
+        "date": receipt.date,
     }
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", receipt.date)
     assert made.body["value"][0].keys() == {"dept", "pay", "n"}
 
 

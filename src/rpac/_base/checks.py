@@ -46,6 +46,18 @@ def whole_characters(texts: Iterable[object], name: str) -> None:
             raise refuse(f"whole characters in `{name}`", ascii(text), "Spell it out.")
 
 
+def check_callable(mechanism: Any) -> None:
+    """Refuse what cannot be called; a text and an estimator are told their way."""
+    if callable(mechanism):
+        return
+    move = "Pass a function."
+    if isinstance(mechanism, str):
+        move = "Read text with rpac.statistics.parse, or ask in SQL: rpac.Database."
+    elif hasattr(mechanism, "fit"):
+        move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
+    raise refuse("a callable mechanism", type(mechanism).__name__, move)
+
+
 def in_range(value: Any, name: str, low: float, high: float) -> float:
     """Return a float strictly between low and high."""
     x = number(value, name)

@@ -45,12 +45,31 @@ def told(opened: Ledger, given: Accounting) -> tuple[str, Json]:
         one["cap"] = least_cap(accounts, {"kind": "person", "name": one["dataset"]})
         allowed = None if one["cap"] is None else distance_to_success(nats_to_distance(one["cap"]))
         one["cap_success"] = allowed
-    lines = [
-        f"{one['dataset'] or '(unnamed)'}: {one['answers']} answers about presence, mu "
-        f"{at_most(one['mu'])}, epsilon {at_most(one['epsilon'], 4)} at delta {delta:g}"
-        for one in found
-    ]
+        one["units"] = _units(opened, one["dataset"])
+    lines = [line for one in found for line in _presence_lines(one)]
     return "\n".join(["", *lines]) if lines else "", {"presence": found}
+
+
+def _units(opened: Ledger, dataset: str) -> list[str]:
+    """Return whose presence was asked about in a dataset, where the books know."""
+    asked = (row for row in opened.history() if row["promise"] == "person")
+    return sorted({row["unit"] for row in asked if row["dataset"] == dataset and row["unit"]})
+
+
+def _presence_lines(one: Json) -> list[str]:
+    name = one["dataset"] or "(unnamed)"
+    mu, epsilon = at_most(one["mu"]), at_most(one["epsilon"], 4)
+    lines = [
+        f"{name}: {one['answers']} answers about presence, mu {mu}, epsilon {epsilon} at delta "
+        f"{one['delta']:g}"
+    ]
+    if len(one["units"]) > 1:
+        units = ", ".join(one["units"])
+        lines.append(
+            f"{name}: asked about several units ({units}). Each answer protects one of its own "
+            "unit: all this is of somebody with one of each, and more of anybody with several"
+        )
+    return lines
 
 
 def capped(opened: Ledger) -> tuple[str, list[Json]]:

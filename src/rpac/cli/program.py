@@ -133,6 +133,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; return its exit code. No traceback reaches a user."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
+        if not all(map(str.isascii, words)):
+            _whole(words)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExactRelease)  # a release without noise is refused
             found = _command()(args=words, standalone_mode=False)
@@ -143,6 +145,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(words, "Interrupted", "Interrupted. Nothing further was done.", 1)
     except Exception as error:
         return _explain(error, words)
+
+
+def _whole(words: list[str]) -> None:
+    """Refuse bytes that are no characters before anything is charged: no record could hold them."""
+    from rpac._base.checks import whole_characters
+
+    whole_characters(words, "words of the command line")
 
 
 def _explain(error: Exception, words: list[str]) -> int:

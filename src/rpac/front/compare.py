@@ -57,8 +57,9 @@ class Comparison:
             below, over stated candidates (`rpac.Equilibrium.limit`), for channels that minimise
             squared error; `bound` and `lower` enclose the leakage;
             `gaussianity_gap` is what a Gaussian reference would charge beyond `bound`; `utility`
-            is the user's measure; `priv` and `util` are dMI/dbudget and -dpower/dbudget;
-            `coherent` is False where a smaller budget provably leaks more than a larger one.
+            is the user's measure, higher where better; `priv` and `util` are dMI/dbudget and
+            -dpower/dbudget; `coherent` is False where a smaller budget provably leaks more than a
+            larger one.
             For questions about presence: one dict for each budget and number, as in `along`.
     """
 
@@ -95,22 +96,27 @@ class Comparison:
             return []
         least = min(row["keeps"] for row in drawn_in)
         found = [f"{DRAWN_IN}: it keeps {least:.0%} of the distance or more; noise keeps all of it"]
-        gains: dict[str, list[str]] = {}
-        for row in drawn_in:
-            if self._gains(row):
-                gains.setdefault(row["method"], []).append(f"{row['budget']:.4g}")
-        if gains:
-            each = "; ".join(f"{name} at {', '.join(at)} nats" for name, at in gains.items())
-            found.append(
-                f"proposed if that is no harm: {each}: less error than noise, even after its best "
-                "linear shrinkage"
-            )
+        gains = [row for row in drawn_in if self._gains(row)]
+        served = [row for row in gains if self._serves(row)]
+        less = "less error than noise, even after its best linear shrinkage"
+        if served:
+            found.append(f"proposed if that is no harm: {_places(served)}: {less}")
+        if missed := [row for row in gains if not self._serves(row)]:
+            found.append(f"not proposed: {_places(missed)}: {less}, but no more of your utility")
         return found
+
+    def _noise(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        return [r for r in self.rows if r["keeps"] == 1 and r["budget"] == row["budget"]]
 
     def _gains(self, row: dict[str, Any]) -> bool:
         """Whether a channel errs less than all noise at its budget."""
-        noise = [r for r in self.rows if r["keeps"] == 1 and r["budget"] == row["budget"]]
+        noise = self._noise(row)
         return bool(noise) and row["shrunk"] < (1 - WORTH) * min(r["shrunk"] for r in noise)
+
+    def _serves(self, row: dict[str, Any]) -> bool:
+        """Whether a channel does better by the user's measure, where one was given."""
+        given = not math.isnan(row["utility"])
+        return not given or row["utility"] > max(r["utility"] for r in self._noise(row))
 
     def _body(self) -> list[list[Any]]:
         return [[row[name] for name in self.names] for row in self.rows]
@@ -121,6 +127,14 @@ class Comparison:
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{note}</p>" for note in self.notes)
         return columns_html(self.names, self._body()) + notes
+
+
+def _places(rows: list[dict[str, Any]]) -> str:
+    """Return which methods at which budgets, in words."""
+    at: dict[str, list[str]] = {}
+    for row in rows:
+        at.setdefault(row["method"], []).append(f"{row['budget']:.4g}")
+    return "; ".join(f"{name} at {', '.join(nats)} nats" for name, nats in at.items())
 
 
 def curve(
@@ -155,7 +169,7 @@ def compare(
             them; by default the equilibrium, Auto-PAC and, where code words may be found (not for
             half-samples, nor labels), the channel.
         utility: `utility(values, released)` of (n, d) outputs and their noisy versions, such as
-            an accuracy; estimated from draws with a seed.
+            an accuracy: the higher the better; estimated from draws with a seed.
         draws: Judging draws of each certificate.
         seed: Study randomness of the utility.
     """

@@ -16,7 +16,7 @@ from rpac.answers.rows import plain
 from rpac.answers.told import question_of
 from rpac.budget import as_distance
 from rpac.errors import LedgerError, Withheld
-from rpac.ledger.entries import NANO, Line, exact_nano, nats_text, overspent
+from rpac.ledger.entries import NANO, Line, cap_nano, exact_nano, nats_text, overspent
 from rpac.ledger.ledger import Ledger
 from rpac.person.source import Presence
 from rpac.pictures.history import History, asked
@@ -47,7 +47,7 @@ class Hearing:
 
     def __init__(self, source: Presence, budget: Any, ledger: Ledger | None, ask: Ask) -> None:
         self._source, self._ledger, self._ask = source, ledger, ask
-        self._cap = math.floor(exact_nano(distance_to_nats(as_distance(budget))))
+        self._cap = cap_nano(budget, distance_to_nats(as_distance(budget)))
         self._spent, self._answers, self._open = 0, 0, True
         self._lock, self._heard = threading.RLock(), list[Json]()
         self.id = secrets.token_hex(16)

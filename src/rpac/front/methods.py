@@ -160,7 +160,8 @@ def held_method(source: Source, method: str | Calibrator) -> Calibrator:
         raise refuse(
             "code words that are given, for half-samples of a table",
             "the method channel without: words found here would be answers about the pool",
-            "Pass method=rpac.Equilibrium(family='channel', words=...), or use noise.",
+            "Pass method=rpac.Equilibrium(family='channel', words=...), or use noise. Labels have "
+            "a channel of their own with any method.",
         )
     if isinstance(source, Draws):
         raise refuse("finite worlds for a channel", "rpac.Draws", "Use rpac.Worlds, or noise.")

@@ -85,7 +85,7 @@ class Chain:
         own = chain_hash(seq, head[1], text)
         self.store.rows("INSERT INTO rpac_entries VALUES (?, ?, ?, ?)", seq, key, text, own)
         self.store.seen.head = Position(seq, own)
-        return body | {"seq": seq, "hash": own}
+        return body | {"at": now, "seq": seq, "hash": own}
 
     def begun(self) -> bool:
         """Whether there is an entry."""

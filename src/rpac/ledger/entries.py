@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
@@ -28,6 +29,15 @@ def exact_nano(nats: Any) -> Decimal:
     if not 0 <= value <= _MOST:
         raise refuse(f"between 0 and {_MOST} nats", repr(value), "Books are kept in nats or bits.")
     return Decimal(repr(value)).scaleb(9)  # 0.001 is a thousandth, as it was written
+
+
+def cap_nano(cap: Any, nats: Any) -> int:
+    """Return a cap that comes to `nats` in nano-nats: rounded down, but a success or distance up.
+
+    Its only question, asked at that very success, is charged as much and fits.
+    """
+    exact = exact_nano(nats)
+    return math.ceil(exact) if isinstance(cap, SuccessRate | GaussianDP) else math.floor(exact)
 
 
 def nats_text(nano: int) -> str:
@@ -75,6 +85,7 @@ class Receipt:
         key: The idempotency key, if one was given.
         version: Mark of the data, under the ledger's key.
         answer: What was released under this entry, as it is stored; None for a bare charge.
+        date: The day of the charge, in UTC.
     """
 
     ledger: str
@@ -86,6 +97,7 @@ class Receipt:
     version: str
     analyst: str
     answer: Any = None
+    date: str = ""
 
     @property
     def nats(self) -> float:

@@ -26,6 +26,7 @@ from rpac.ledger.entries import (
     Charged,
     Line,
     Receipt,
+    cap_nano,
     charged_names,
     checked_body,
     damaged,
@@ -94,7 +95,7 @@ class Ledger(Judgements):
         self._store = PostgresStore(str(where)) if remote else SqliteStore(str(where))
         self._chain = Chain(self._store, alone=not remote)
         self.sessions = Sessions(self._chain)
-        cap = None if budget is None else math.floor(exact_nano(budget))
+        cap = None if budget is None else cap_nano(budget, budget)
         with self._store.exclusive():
             self._store.create()
             new = not self._chain.begun()
@@ -249,7 +250,7 @@ class Ledger(Judgements):
         if len(named) > 1 or "" in named.values():
             raise refuse("the name of one dataset or one analyst", named, "Or give none, for all.")
         kind, name = next(iter(named.items()), ("ledger", ""))
-        cap = math.floor(exact_nano(nats))
+        cap = cap_nano(nats, nats)
 
         def change() -> Json:
             old = self._store.account(kind, name)
@@ -359,4 +360,5 @@ class Ledger(Judgements):
     def receipt(self, entry: Json) -> Receipt:
         """Return the receipt of a charge, given its entry."""
         names = ("seq", "nano", "hash", "key", "dataset", "version", "analyst", "answer")
-        return Receipt(self.id, *(entry[name] for name in names))
+        kept = {name: entry[name] for name in names}
+        return Receipt(self.id, date=entry["at"][:10], **kept)

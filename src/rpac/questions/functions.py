@@ -14,7 +14,7 @@ from typing import Any, final
 import narwhals as nw
 import numpy as np
 
-from rpac._base.checks import refuse
+from rpac._base.checks import check_callable, refuse
 from rpac._base.types import Floats
 from rpac.errors import MechanismError
 from rpac.person import blocks, leave_one_out
@@ -125,8 +125,7 @@ def asked(mechanism: Callable[..., Any], source: Presence) -> tuple[Ask, Form]:
     if source.entries is None:
         move = "Pass the table itself: rpac.Presence(frame, unit=...)."
         raise refuse("a table for a function of its rows", "a database", move)
-    if not callable(mechanism):
-        raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
+    check_callable(mechanism)
     for column in getattr(mechanism, "reads", ()):
         source.entries.check(column)
     _refuse_held(mechanism, source.entries.data)

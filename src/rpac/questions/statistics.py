@@ -175,10 +175,10 @@ def median(column: str, empty: float = 0.0) -> Statistic:
 
 def histogram(column: str, edges: Sequence[float]) -> Statistic:
     """Return counts between public edges, low included, high not; the rest is "other"."""
-    cuts = array(edges, "edges", 1) if len(edges) > 1 else np.zeros(0)
+    cuts = array(edges, "edges", 1) if np.size(edges) > 1 else np.zeros(0)
     if len(cuts) < 2 or not (np.diff(cuts) > 0).all():
-        move = f"Such as histogram({column}, 0, 10, 20): sorted, and public."
-        raise refuse("at least two rising `edges`", list(edges), move)
+        move = f"Such as [0, 10, 20], in text histogram({column}, 0, 10, 20): sorted, and public."
+        raise refuse("at least two rising `edges`", repr(edges), move)
     labels = [f"[{a:g}, {b:g})" for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
 
     def compute(read: Columns, rows: int) -> Any:

@@ -26,8 +26,8 @@ from rpac.report import wording
 SCHEMA = "rpac-record/3"
 POOL = "public by declaration: error bars, noise level and what all worlds agree on are facts of it"
 """What a record says of the pool under the promise *sample*."""
-_RECEIPT = ("ledger", "seq", "hash", "dataset")
-"""What is public of a receipt: where it is, not what was charged."""
+_RECEIPT = ("ledger", "seq", "hash", "dataset", "date")
+"""What is public of a receipt: where and on which day it is, not what was charged."""
 
 
 def said(release: Release) -> Json:

@@ -176,8 +176,10 @@ def take_order(tree: Node) -> tuple[list[tuple[int, bool]], int | None]:
     """Take ORDER BY and LIMIT off a query; they are applied to the released rows.
 
     Returns:
-        The columns to order by, each with whether it falls, and the limit. Terms that are no
-        output column are dropped: nothing of them is released.
+        The columns to order by, each with whether it falls, and the limit.
+
+    Raises:
+        InputError: If a term is no column of the answer: nothing of it is released.
     """
     if tree.args.get("offset") is not None:
         got = snippet(tree.args["offset"])
@@ -189,11 +191,12 @@ def take_order(tree: Node) -> tuple[list[tuple[int, bool]], int | None]:
         same = [i for i, item in enumerate(tree.selects) if item.unalias() == term.this]
         named = names.get(term.this.name) if isinstance(term.this, exp.Column) else None
         place = same[0] if same else named
-        if place is not None:
-            places.append((place, bool(term.args.get("desc"))))
-        elif limit is not None:  # it would decide which rows are shown
+        if place is None:
             got = repr(snippet(term.this))
-            raise refuse("columns of the answer in ORDER BY beside LIMIT", got, "Select it too.")
+            raise refuse(
+                "columns of the answer in ORDER BY", got, "Select it too, or leave it out."
+            )
+        places.append((place, bool(term.args.get("desc"))))
     return places, None if limit is None else _limit(limit)
 
 

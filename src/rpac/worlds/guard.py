@@ -13,7 +13,7 @@ from typing import Any, final
 import cloudpickle
 import numpy as np
 
-from rpac._base.checks import number, refuse
+from rpac._base.checks import check_callable, number, refuse
 from rpac.worlds.apart import Apart, Unsendable, packed, packed_function
 from rpac.worlds.flatten import common_form, flatten
 
@@ -57,8 +57,7 @@ class Guarded:
         seconds: float | None = None,
         memory: int | None = None,
     ) -> None:
-        if not callable(mechanism):
-            raise refuse("a callable mechanism", type(mechanism).__name__, "Pass a function.")
+        check_callable(mechanism)
         for limit in (seconds, memory):
             if limit is not None and number(limit, "limit") <= 0:
                 raise refuse("a positive limit", repr(limit), "Or leave it out.")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rpac._base.checks import count, refuse
+from rpac._base.checks import check_callable, count, refuse
 from rpac._base.progress import foresee, progress
 from rpac._base.types import Floats
 from rpac.errors import MechanismError
@@ -94,11 +94,7 @@ def simulate(
     if not isinstance(source, Source):
         move = "Wrap data in rpac.Subsets(data, unit=...), a list of secrets in rpac.Worlds."
         raise refuse("a Source", type(source).__name__, move)
-    if not callable(mechanism):
-        move = "Pass a function."
-        if hasattr(mechanism, "fit"):
-            move = 'Say what is fitted to what: rpac.programs.Fitted(estimator, ["x"], "y").'
-        raise refuse("a callable mechanism", type(mechanism).__name__, move)
+    check_callable(mechanism)
     worlds = source.worlds(count(seed, "seed", least=0))
     disk = folder(store)
     with _opened(executor, n_jobs) as where:
