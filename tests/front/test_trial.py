@@ -13,7 +13,7 @@ def test_it_is_marked_and_escaped_and_says_what_was_found():
     found = Trial("f", "made-up rows", "a number", seconds=0.5, runs=8, agrees=True)
     assert found.fine
     assert str(found).splitlines()[0] == MARK
-    assert ("time", "0.5 s a call, 8 calls: about 4 s") in found.lines()
+    assert ("time", "0.5 s a call of the function alone, 8 calls: about 4 s") in found.lines()
     assert ("columns read", "not looked for") in found.lines()
     bad = Trial("f", "x", traceback="<b>row 17</b>", changed=("pay",), reads=(), problems=("p",))
     assert "&lt;b&gt;row 17" in bad._repr_html_()

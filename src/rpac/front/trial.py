@@ -52,7 +52,7 @@ class Trial(Sealed):
 
     def lines(self) -> list[tuple[str, str]]:
         """Return what was found as label and text."""
-        took = f"{in_words(self.seconds)} a call"
+        took = f"{in_words(self.seconds)} a call of the function alone"
         if self.runs is not None:
             took += f", {self.runs} calls: about {in_words(self.runs * self.seconds)}"
         same = {True: "the same answer", False: "another answer", None: "not asked"}[self.agrees]

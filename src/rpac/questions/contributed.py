@@ -206,7 +206,8 @@ def grid_in_words(name: str, declared: Declared) -> str:
         apart = f"{(declared.high - declared.low) / (POINTS - 1):.3g} apart, between its caps"
     return (
         f"A quantile of {name} is a point of a public grid, {apart}. Its noise is in its rank, "
-        "by as many people as a plan says, so no interval stands beside it."
+        "by as many people as a plan says, so no interval stands beside it: of a group of not many "
+        "more it may be any point."
     )
 
 
