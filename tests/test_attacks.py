@@ -53,7 +53,7 @@ def masked(text):
     How far off a released number may be, in shares of itself, is said with a word of its own.
     """
     word = r"(:\s+(use\s+with\s+caution|too\s+noisy\s+to\s+publish))"
-    text = re.sub(rf"(beyond\s+)?(\+-)?[\d.]+(e[+-]?\d+)?\s+%{word}?", "0 %", text)
+    text = re.sub(rf"(beyond\s+)?(\+-|±)?\s*[\d.]+(e[+-]?\d+)?\s+%{word}?", "0 %", text)
     text = re.sub(r"\b[0-9a-f]{8,64}\b", "#", text)
     return re.sub(r"\s+", " ", re.sub(r"-?\d[-\d.,]*(e[+-]?\d+,?)?", "#", text)).replace("##", "#")
 

@@ -47,7 +47,7 @@ def bare(text):
     text = re.sub(r"<svg.*?</svg>", "", text, flags=re.S)
     text = re.sub(r"\b[0-9a-f]{8,64}\b", "#", text)
     word = r"(:\s+(use\s+with\s+caution|too\s+noisy\s+to\s+publish))"  # of a released number
-    text = re.sub(rf"(beyond\s+)?\+-[\d.]+(e[+-]?\d+)?\s+%{word}?", "#", text)
+    text = re.sub(rf"(beyond\s+)?(\+-|±)\s*[\d.]+(e[+-]?\d+)?\s+%{word}?", "#", text)
     return re.sub(r"[\s#,\[\]]+", " ", re.sub(r"-?\d[-\d.]*(e[+-]?\d+)?", "#", text))
 
 

@@ -9,6 +9,8 @@ import pytest
 import rpac
 from rpac.advantage import nats_to_success
 from rpac.budget import as_budget, as_distance
+from rpac.release.presence import Inquiry
+from rpac.release.release import Request
 
 
 def test_units():
@@ -142,3 +144,25 @@ def test_budgets_of_one_promise_are_refused_by_the_other():
         as_distance(rpac.SuccessRate(0.4, prior=0.3))  # guessing "no" succeeds more often
     with pytest.raises(rpac.InputError, match="a positive budget in distance"):
         rpac.GaussianDP(0)
+
+
+class Wavering(float):
+    """A number that reads as less the first time than ever after."""
+
+    def __float__(self):
+        self.__dict__["read"] = self.__dict__.get("read", 0) + 1
+        return 1e-9 if self.__dict__["read"] == 1 else 5.0
+
+
+@pytest.mark.parametrize("kind", [rpac.Nats, rpac.Bits, rpac.GaussianDP, rpac.ResidualEntropy])
+def test_a_budget_is_read_once(kind):
+    budget = kind(Wavering(5.0))
+    assert [*vars(budget).values()] == [1e-9]
+    assert repr(budget).count("1e-09") == 1
+
+
+def test_a_bare_number_is_read_once():
+    request = Request(len, rpac.Worlds([1.0, 2.0]), Wavering(5.0), "auto-pac", 0.9)
+    assert request.nats == request.nats == request.budget == 1e-9
+    inquiry = Inquiry(rpac.statistics.count(), rpac.Presence([1.0, 2.0]), Wavering(5.0))
+    assert inquiry.distance == inquiry.distance == math.sqrt(8e-9)

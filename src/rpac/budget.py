@@ -15,9 +15,18 @@ from rpac.advantage import (
 )
 
 
-def _positive(value: Any, unit: str) -> None:
-    if number(value, f"budget in {unit}") <= 0:
+def _positive(budget: Any, name: str, unit: str) -> None:
+    value = getattr(budget, name)
+    plain = number(value, f"budget in {unit}")
+    if plain <= 0:
         raise refuse(f"a positive budget in {unit}", repr(value), "Pass a number above 0.")
+    _keep(budget, name, plain)
+
+
+def _keep(budget: Any, name: str, plain: float) -> None:
+    """Keep what was read of a number that is none of Python's own: it reads alike ever after."""
+    if type(getattr(budget, name)) not in (int, float):
+        object.__setattr__(budget, name, plain)
 
 
 @final
@@ -32,7 +41,7 @@ class Nats:
     value: float
 
     def __post_init__(self) -> None:
-        _positive(self.value, "nats")
+        _positive(self, "value", "nats")
 
     def nats(self, entropy: float | None = None) -> float:
         """Return the budget in nats."""
@@ -47,7 +56,7 @@ class Bits:
     value: float
 
     def __post_init__(self) -> None:
-        _positive(self.value, "bits")
+        _positive(self, "value", "bits")
 
     def nats(self, entropy: float | None = None) -> float:
         """Return the budget in nats."""
@@ -81,8 +90,9 @@ class SuccessRate:
     prior: float = 0.5
 
     def __post_init__(self) -> None:
-        in_range(self.prior, "prior", 0.0, 1.0)
-        if not self.prior < number(self.rate, "rate") < 1:
+        _keep(self, "prior", in_range(self.prior, "prior", 0.0, 1.0))
+        _keep(self, "rate", number(self.rate, "rate"))
+        if not self.prior < self.rate < 1:
             expected = f"a success `rate` above {self.prior:g} and below 1"
             raise refuse(expected, repr(self.rate), rate_hint(self.rate))
 
@@ -99,7 +109,7 @@ class ResidualEntropy:
     value: float
 
     def __post_init__(self) -> None:
-        _positive(self.value, "nats of residual entropy")
+        _positive(self, "value", "nats of residual entropy")
 
     def nats(self, entropy: float | None = None) -> float:
         """Return H(X) - value; needs the entropy of the secret."""
@@ -129,7 +139,7 @@ class GaussianDP:
     mu: float
 
     def __post_init__(self) -> None:
-        _positive(self.mu, "distance")
+        _positive(self, "mu", "distance")
 
     def nats(self, entropy: float | None = None) -> float:
         """Return what is charged for it, in nats."""

@@ -274,6 +274,21 @@ def test_what_a_calibrator_is_given_cannot_be_changed_in_place():
             kept[...] = 0
 
 
+@pytest.mark.parametrize("name", ["extremes", "weights", "constant", "values"])
+def test_what_a_calibrator_writes_to_its_outputs_stays_there(name):
+    class Writes(rpac.Calibrator):
+        def propose(self, outputs, nats):
+            small = np.r_[1 - 15e-12, np.full(15, 1e-12)]
+            told = {"extremes": (np.zeros(1), np.zeros(1)), "weights": small}
+            told |= {"constant": np.ones(1, bool), "values": np.zeros((16, 1))}
+            outputs.__dict__[name] = told[name]
+            return rpac.GaussianNoise.on(np.eye(1), np.array([1e-4]))
+
+    worlds = rpac.Worlds([float(i) for i in range(16)])
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(lambda x: x, worlds, 0.01, method=Writes(), secret=7.0)
+
+
 class Shifty:
     """An array that changes under its readers."""
 

@@ -49,6 +49,19 @@ def test_a_law_made_anew_is_the_law_that_is_drawn(name):
         rpac.certify(outputs, plain, budget=0.1)
 
 
+@pytest.mark.parametrize("name", ["axes", "laws", "a scale that is believed", "an entropy"])
+def test_a_forged_law_is_not_released(name):
+    outputs, law = forged(name)
+
+    class Forges(rpac.Calibrator):
+        def propose(self, outputs, nats):
+            return law
+
+    worlds = rpac.Worlds([0, 1])
+    with pytest.raises(rpac.Withheld):
+        rpac.privatize(lambda i: outputs.values[i], worlds, 0.1, method=Forges())
+
+
 @pytest.mark.parametrize("noise", REGISTRY.values(), ids=REGISTRY)
 def test_an_honest_law_made_anew_is_the_same(noise):
     plain = anew(noise)

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 import rpac
 from rpac.person.entries import Entries, number, text
@@ -86,16 +87,69 @@ def same_numbers(one, two):
 def test_an_entry_is_read_alike_whatever_stands_beside_it():
     """Every odd entry beside every other, in lists and in frames: each as it is alone."""
     rng = random.Random(0)
-    alone = [(number(entry), Entries([[entry]]).texts("0")[0]) for entry in ODD]
-    for _ in range(60):
-        order = rng.sample(range(len(ODD)), rng.randrange(1, len(ODD)))
-        listed = [[ODD[i]] for i in order]
-        for data, name in ((listed, "0"), (pd.DataFrame({"a": pd.Series(
-            [ODD[i] for i in order], dtype=object)}), "a")):  # fmt: skip
-            read = Entries(data)
+    kinds = (
+        (lambda entries: [[entry] for entry in entries], "0"),
+        (lambda entries: pd.DataFrame({"a": pd.Series(entries, dtype=object)}), "a"),
+    )
+    for made, name in kinds:
+        alone = [(number(entry), Entries(made([entry])).texts(name)[0]) for entry in ODD]
+        for _ in range(60):
+            order = rng.sample(range(len(ODD)), rng.randrange(1, len(ODD)))
+            read = Entries(made([ODD[i] for i in order]))
             assert same_numbers(read.numbers(name), [alone[i][0] for i in order])
             assert read.texts(name) == [alone[i][1] for i in order]
             assert len(read.owners(name)) == read.size == len(order)
+
+
+WRITTEN = {
+    "truths": ["True", "False", "TRUE", "false"], "whole": ["1", "02", "-3", "+4"],
+    "numbers": ["1.50", "2e3", "0.1", "-0.0"], "days": ["2020-01-02", "1999-12-31"],
+    "moments": ["2020-01-02 00:00:00", "1999-12-31 10:00:00"],
+    "moments of ISO": ["2020-01-02T01:02:03", "2020-01-02T01:02:03.5", "2020-01-02T00:00:00"],
+    "minutes": ["2020-01-02T01:02", "2020-01-02 01:00"],
+    "moments of a zone": ["2020-01-02T01:02:03Z", "2020-01-02T00:00:00+02:00"],
+    "times": ["10:00:00", "11:30:00", "1:00:00"], "small": ["1e5", "1E5", "1e-7", "100000"],
+    "missing": ["NA", "null", "None", "x"], "padded": [" 1", " 2", "3 ", "4"],
+    "endless": ["inf", "Infinity", "1", "-inf"], "words": ["yes", "no", "Y", "t"],
+    "long": ["0.1234567890123456789", "123456789.123456789", "1.7976931348623157e308", "5e-324"],
+}  # fmt: skip
+BESIDE = (
+    "maybe", "", "1.5", "true", "2020-01-01", "1e400", "-5", "0x10", "2020-01-01 10:00:00", "9" * 19
+)  # fmt: skip
+READERS = {
+    "pandas": pd.read_csv,
+    "pandas, dates": lambda file: pd.read_csv(  # which makes today's of times of day
+        file, parse_dates=["v"] if "p0,2020-" in file.read_text() else False
+    ),
+    "pandas, nullable": lambda file: pd.read_csv(file, dtype_backend="numpy_nullable"),
+    "pandas, Arrow": lambda file: pd.read_csv(file, dtype_backend="pyarrow"),
+    "polars": lambda file: pl.read_csv(file, infer_schema_length=None),
+    "polars, dates": lambda file: pl.read_csv(file, infer_schema_length=None, try_parse_dates=True),
+    "Arrow": lambda file: csv.read_csv(file),
+    "DuckDB": lambda file: duckdb.sql(
+        f"SELECT * FROM read_csv('{file}', header=true, sample_size=-1)"
+    ).to_arrow_table(),
+    "a path": str,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.filterwarnings("ignore:Could not infer format:UserWarning")
+def test_what_a_reader_makes_of_a_column_does_not_show(reader, tmp_path):
+    """Programs that read files take a column's type from all its entries; one is odd."""
+    file = tmp_path / "t.csv"
+
+    def read(entries):
+        file.write_text("".join(f"p{i},{entry}\n" for i, entry in enumerate(["v", *entries])))
+        found = Entries(READERS[reader](file))
+        return found.numbers("v")[: len(written)], found.texts("v")[: len(written)]
+
+    for written in WRITTEN.values():
+        numbers, texts = read(written)
+        for odd in BESIDE:
+            again = read([*written, odd])
+            assert same_numbers(again[0], numbers), (written, odd)
+            assert again[1] == texts, (written, odd)
 
 
 def test_an_inferred_type_would_be_noticed():
@@ -104,15 +158,19 @@ def test_an_inferred_type_would_be_noticed():
     assert same_numbers(Entries(plain).numbers("0"), Entries(one_word).numbers("0")[:2])
     assert Entries(plain).texts("0") == Entries(one_word).texts("0")[:2]
     inferred = [np.asarray(listed) for listed in (plain, one_word)]
-    assert Entries(inferred[0]).texts("0") != Entries(inferred[1]).texts("0")[:2]
+    assert [*map(text, inferred[0])] != [*map(text, inferred[1])][:2]
+    assert Entries(inferred[0]).texts("0") == Entries(inferred[1]).texts("0")[:2]
 
 
-def test_equal_entries_are_spelled_each_by_itself():
-    """Two moments that are equal have two spellings; whose row comes first must not choose."""
+def test_equal_moments_have_one_spelling():
+    """A reader may tell all moments of a column in universal time, or none."""
     early, late = dt.datetime(2020, 1, 1, 0, tzinfo=UTC), dt.datetime(2020, 1, 1, 1, tzinfo=EAST)
-    for one, two in ((early, late), (late, early)):
-        frame = pd.DataFrame({"a": pd.Series([one, two], dtype=object)})
-        assert Entries(frame).texts("a") == [str(one), str(two)]
+    for entry in (early, late, "2020-01-01T01:00:00.0+01:00", "2020-01-01 00:00Z"):
+        assert text(entry) == "2020-01-01 00:00:00+00:00"
+    assert text("2020-01-01T25:00") == "2020-01-01T25:00"  # which is no moment
+    spelled = {"9:05": "09:05:00", "9:05:00.50": "09:05:00.500000", "9:75": "9:75"}
+    assert [*map(text, spelled)] == [*spelled.values()]
+    assert text("0001-01-01T00:00+02:00") == "0001-01-01T00:00+02:00"  # before all years
 
 
 LARGE = 2**60 + 1
@@ -273,7 +331,7 @@ def test_what_cannot_be_shown_is_missing_and_changes_no_other(i, capfd):
     first, second = Entries(table).texts("x")
     assert second is None
     assert first == (
-        "a" if i == 4 else "1970-01-01" if i in (2, 3, 6) else "1970-01-01 01:00:00+01:00"
+        "a" if i == 4 else "1970-01-01" if i in (2, 3, 6) else "1970-01-01 00:00:00+00:00"
     )  # noqa: E501
     assert np.isnan(Entries(table).numbers("x")).all()
     assert capfd.readouterr() == ("", "")
@@ -308,7 +366,13 @@ def test_numbers_of_numpy_are_spelled_as_one_missing_entry_would_make_them():
     whole, holes = pd.DataFrame({"x": [large]}), pd.DataFrame({"x": [large, None]})
     assert Entries(whole).texts("x")[0] == Entries(holes).texts("x")[0] == str(2**53)
     assert Entries(np.array([large])).texts("0") == [str(2**53)]
-    assert Entries(pd.DataFrame({"x": [str(large)]})).texts("x") == [str(large)]
+    for words in (pd.DataFrame({"x": [str(large), "x"]}), np.array([[large], ["x"]])):
+        assert Entries(words).texts(words.columns[0] if hasattr(words, "columns") else "0") == [
+            str(2**53), "x",
+        ]  # fmt: skip
+    kept = pd.DataFrame({"x": pd.array([str(large), "x"], "string")})  # by declaration
+    assert Entries(kept).texts("x") == [str(large), "x"]
+    assert Entries(pd.DataFrame({"x": ["9" * 400, "x"]})).texts("x") == ["inf", "x"]
 
 
 def test_whole_numbers_are_spelled_alike_whatever_stands_beside_them():

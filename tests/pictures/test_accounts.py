@@ -25,6 +25,11 @@ def test_the_line_of_persons_says_what_all_answers_tell_together():
     assert "presence guessed right at most 57.06 %" in text  # Phi(sqrt(2) * 0.2513 / 2)
 
 
+def test_a_billionth_of_a_nat_is_more_than_nothing():
+    account = {"kind": "person", "name": "d", "spent": 1e-9, "cap": None}
+    assert account_lines([account])[0][1].endswith("guessed right at most 50.01 %")
+
+
 def test_rounding_to_a_billionth_is_not_shown():
     account = {"kind": "person", "name": "d", "spent": 0.007895388, "cap": None}
     assert account_lines([account])[0][1].endswith("guessed right at most 55 %")

@@ -37,22 +37,28 @@ from rpac.worlds.files import existing, is_csv, parquet_files, reader
 
 _LONGEST = (1 << 31) - 1
 _WHOLE = 2.0**63
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
-_MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d")
+_TIME = re.compile(r"\d?\d:\d\d(:\d\d(\.\d+)?)?")
 _NUMBERS = (str, Real, Decimal, np.bool_, complex, np.complexfloating)
 _SPELLED = (*_NUMBERS, bytes, dt.date, dt.time, np.datetime64, UUID)
 _KEPT = ("Int", "UInt", "string", "boolean")
 """Columns of pandas whose type no entry decides: they keep whole numbers beside missing ones."""
 _TRUTHS = MappingProxyType({"true": "1", "false": "0"})
 _TYPED = ("iuf", "biuf")
+_ENDLESS = MappingProxyType(
+    {sign + word: end for sign, end in (("", "inf"), ("+", "inf"), ("-", "-inf"))
+     for word in ("inf", "infinity")}
+)  # fmt: skip
 FIRST = "Write their names in its first line."
 
 
 def number(entry: Any) -> float:
     """Return an entry as a number; NaN if it is none.
 
-    >>> number(" 1.50 "), number("none"), number(True)
-    (1.5, nan, 1.0)
+    A truth is one however it is kept: one odd entry makes text of a whole column of truths.
+
+    >>> number(" 1.50 "), number("none"), number(True), number("True")
+    (1.5, nan, 1.0, 1.0)
     """
     if not isinstance(entry, _NUMBERS) or isinstance(entry, np.timedelta64):
         return math.nan
@@ -60,6 +66,8 @@ def number(entry: Any) -> float:
         plain: Any = entry
         if isinstance(entry, complex | np.complexfloating) and entry.imag == 0:
             plain = entry.real
+        if isinstance(entry, str):
+            plain = _TRUTHS.get(str.lower(str.strip(entry)), entry)
         found = float(plain)
     except Exception:
         return math.nan
@@ -83,20 +91,37 @@ def text(entry: Any) -> str | None:
         word = str(entry).strip()
     except (Exception, SystemExit):  # what can be neither compared nor spelled
         return None
-    if word[4:5] == "-" and _MIDNIGHT.fullmatch(word, 10):
-        return word[:10]
-    if _MOMENT.match(word):
-        return f"{word[:10]} {word[11:]}"
+    if moment := _moment(word):
+        return moment
     if word.lower() in {"true", "false"}:
         return word.lower()
     value = number(word)
     if math.isnan(value):
-        return word or None
+        return _ENDLESS.get(word.lower(), word) or None
     try:
         return str(int(word))  # exactly: numbers of people may have more than 53 bits
     except ValueError:
         whole = value == math.floor(value) and abs(value) < _WHOLE
         return str(int(value)) if whole else repr(value)
+
+
+def _moment(word: str) -> str | None:
+    """Return the one spelling of a moment or a time of day; None of anything else.
+
+    Whatever read it may have kept its letters, or a moment in another zone: it is told in
+    universal time, to a millionth of a second, and without a time if that is midnight.
+    """
+    try:
+        if _MOMENT.match(word):
+            found = dt.datetime.fromisoformat(word)
+            if found.tzinfo is not None:
+                return str(found.astimezone(dt.UTC))
+            return str(found.date() if found.time() == dt.time() else found)
+        if _TIME.fullmatch(word):
+            return str(dt.time.fromisoformat(word.zfill(len(word) + (word[1] == ":"))))
+    except (ValueError, OverflowError):
+        return None
+    return None
 
 
 @final
@@ -181,9 +206,16 @@ class Entries:
         if self._loose(name):
             plain = isinstance(found, np.ndarray) and found.dtype.kind in _TYPED[self._array]
             found = found.astype(np.float64).tolist() if plain else list(map(_floated, found))
-        spelled = self.spelled
+        inferred = self._loose(name) and (self._columns is None or self._array)
+        spelled = self._rounded if inferred else self.spelled
         known = {word: spelled(word) for word in {entry for entry in found if type(entry) is str}}
         return [known[entry] if type(entry) is str else spelled(entry) for entry in found]
+
+    def _rounded(self, entry: Any) -> str | None:
+        """Return an entry as `spelled`; of a long whole number what float64 has of it."""
+        word = self.spelled(entry)
+        long = word is not None and len(word) > 15 and word.lstrip("-").isdecimal()
+        return text(float(word)) if word is not None and long else word
 
     def spelled(self, entry: Any) -> str | None:
         """Return an entry, or the name of a group, as this table's texts have it."""

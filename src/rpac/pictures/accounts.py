@@ -60,9 +60,11 @@ def _presence(nats: float, cap: float | None) -> str:
 def _guessed(nats: float) -> str:
     """Return the success at so many nats, in percent.
 
-    Books round up to a billionth of a nat, which alone is no reason to print another digit.
+    Books round up to a billionth of a nat, which alone is no reason to print another digit; of
+    hardly more than that next to nothing is taken off.
     """
-    return at_most(100 * distance_to_success(nats_to_distance(max(nats - _ROUNDED, 0.0))), 4)
+    rounded = min(_ROUNDED, nats / 1000)
+    return at_most(100 * distance_to_success(nats_to_distance(nats - rounded)), 4)
 
 
 def _in_words(kind: str, name: str) -> str:

@@ -8,7 +8,7 @@ refused is refused before a row is read, and nothing is refused after that; what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -75,16 +75,13 @@ class Inquiry:
     key: str | None = None
     line: Line = Line(promise="person")
     asked: Mapping[str, Any] | None = None
+    distance: float = field(init=False)
+    """Delta: what is requested, charged and certified; read once."""
 
     def __post_init__(self) -> None:
-        as_distance(self.budget)
+        object.__setattr__(self, "distance", as_distance(self.budget))
         if self.key is not None and self.ledger is None:
             raise refuse("a ledger for the key", repr(self.key), "Pass ledger=rpac.Ledger(...).")
-
-    @property
-    def distance(self) -> float:
-        """Delta: what is requested, charged and certified."""
-        return as_distance(self.budget)
 
     def terms(self, asked: Asked, ledger: Ledger) -> str:
         """Return a hash of all that a key stands for: the question, not the data."""

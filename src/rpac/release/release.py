@@ -27,7 +27,7 @@ from rpac._base.sealed import SealedValue
 from rpac._base.types import Ints, Json
 from rpac.answers.release import Release, shown, stored
 from rpac.answers.told import question_of, told
-from rpac.budget import ResidualEntropy, SuccessRate, as_budget
+from rpac.budget import Nats, ResidualEntropy, SuccessRate, as_budget
 from rpac.certificate.attempts import Attempts
 from rpac.certificate.certificate import Certificate
 from rpac.certificate.issue import issue
@@ -70,7 +70,9 @@ class Request:
     checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
-        as_budget(self.budget)
+        limit = as_budget(self.budget)
+        if isinstance(limit, Nats) and limit is not self.budget:  # a number, of whatever class
+            object.__setattr__(self, "budget", limit.value)
         if not isinstance(self.source, Source):
             move = (
                 "Wrap a table of people in rpac.Presence(data, unit=...), a pool that is public in "
@@ -243,7 +245,7 @@ def _certified(
 ) -> tuple[Releasable, Certificate]:
     """Return the law to release and its certificate, within the budget."""
     same = bool(outputs.constant.all())
-    law = agreed_law(outputs) if same else tabulate(outputs, anew(propose(outputs.planning)))
+    law = agreed_law(outputs) if same else tabulate(outputs, anew(propose(outputs.planning.lent())))
     made = issue(outputs, law, request.confidence, attempts=attempts, budget=request.budget)
     if attempts.fingerprint(law.describe()["digest"]) != made.noise["fingerprint"]:
         raise refuse("the law that was certified", "another", "Leave the noise as it was made.")

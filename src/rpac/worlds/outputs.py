@@ -285,6 +285,13 @@ class Outputs(Sealed, Frozen):
         other.__dict__.update(kept | {"made_of": None} | changes)
         return other
 
+    def lent(self) -> Outputs:
+        """Return the same outputs as another object: what its holder writes to it stays there."""
+        other = object.__new__(Outputs)
+        for name, part in self.__dict__.items():
+            other.__dict__[name] = part.lent() if isinstance(part, Outputs) else part
+        return other
+
     def rebuild(self, values: Floats, beside: Floats | None = None) -> Any:
         """Return a (d,) vector in the form of the mechanism's answers, ordered as `beside` is."""
         if beside is not None and self.form is not None and self.form.settle is not None:
