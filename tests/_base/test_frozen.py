@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rpac
-from rpac._base.frozen import Frozen
+from rpac._base.frozen import Frozen, fixed
 
 
 class Box(Frozen):
@@ -79,3 +79,14 @@ def test_what_hides_a_method_is_not_called(name):
         rpac.InputError, match=f"Expected Law as its type has it; got its own `{name}`"
     ):
         law.unhidden()
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2), (0,), (2, 0), ()])
+def test_fixed_numbers_cannot_be_made_writable(shape):
+    plain = fixed(np.ones(shape))
+    assert (plain.shape, plain.dtype, plain.sum()) == (shape, float, np.ones(shape).sum())
+    with pytest.raises(ValueError, match="read-only"):
+        plain[...] = 2
+    if plain.size:
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            plain.setflags(write=True)

@@ -234,3 +234,9 @@ def test_axes_have_noise_of_their_own():
     law = rpac.tabulate(outputs, rpac.GaussianNoise(np.eye(2)))
     draws = np.array([add_noise(outputs.codes(law)[0], law) for _ in range(2_000)])
     assert abs(np.corrcoef(draws.T)[0, 1]) < 0.15
+
+
+def test_what_is_no_law_has_no_tables():
+    for given in ("no law", 3, np.eye(2)):
+        with pytest.raises(rpac.InputError, match="Expected labels with a LabelChannel"):
+            rpac.tabulate(rpac.Outputs([[1.0, 2.0], [2.0, 3.0]]), given)

@@ -7,7 +7,7 @@ import pytest
 
 import rpac
 from rpac.errors import Withheld
-from rpac.release.refusal import MARK, refusal_in, was_withheld, withheld
+from rpac.release.refusal import MARK, refusal_in, told_or_marked, was_withheld, withheld
 
 
 @pytest.mark.parametrize("error", [ValueError("secret"), rpac.BudgetSpent("1", "0", "x", 0.0),
@@ -71,3 +71,14 @@ def test_a_refusal_is_booked_on_no_line_of_the_data(folder):
         assert (receipt.answer, receipt.version) == (MARK, "")
     assert not was_withheld(None)
     assert "books charge 0.01 nats for it, or all that the answer would cost" in str(Withheld())
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_a_drawn_answer_that_stops_its_telling_is_marked(error):
+    """An interrupt that the answer itself brought about would be an answer for nothing."""
+
+    def tell():
+        raise error("7")
+
+    assert told_or_marked(tell) == MARK
+    assert told_or_marked(lambda: {"value": 7}) == {"value": 7}

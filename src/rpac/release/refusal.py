@@ -69,13 +69,12 @@ def withheld(
 def told_or_marked(tell: Callable[[], Json]) -> Json:
     """Return what is told of a drawn answer; the mark of a refusal, if telling it fails.
 
-    What fails then may be told by the answer itself: so the draw stands, at its full price.
+    What fails then, an interrupt too, may be the answer's own doing: the draw stands, at its full
+    price.
     """
     try:
         with np.errstate(all="ignore"):
             return tell()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None  # without what it says
     except BaseException:  # code of the answer's own form, say
         return dict(MARK)
 
