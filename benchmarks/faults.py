@@ -339,7 +339,7 @@ FAULTS = [
      "tabulate(outputs, anew(propose(", "tabulate(outputs, (propose(",
      "tests/noise/test_plain.py::test_a_forged_law_is_not_released"),
     ("truths that are no numbers as text", "person/entries.py",
-     "            plain = _TRUTHS.get(str.lower(str.strip(entry)), entry)\n", "            pass\n",
+     "        return float(_TRUTHS.get(word, \"nan\"))\n", "        return math.nan\n",
      "tests/person/test_entries.py::test_what_a_reader_makes_of_a_column_does_not_show"),
     ("moments spelled as they were read", "person/entries.py",
      "    if moment := _moment(word):\n        return moment\n", "",

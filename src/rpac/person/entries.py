@@ -66,11 +66,10 @@ def number(entry: Any) -> float:
         plain: Any = entry
         if isinstance(entry, complex | np.complexfloating) and entry.imag == 0:
             plain = entry.real
-        if isinstance(entry, str):
-            plain = _TRUTHS.get(str.lower(str.strip(entry)), entry)
         found = float(plain)
     except Exception:
-        return math.nan
+        word = str.lower(str.strip(entry)) if isinstance(entry, str) else ""
+        return float(_TRUTHS.get(word, "nan"))
     return found if math.isfinite(found) else math.nan
 
 
