@@ -118,7 +118,7 @@ assert np.all(np.abs(counts - exact)[thick] < 2 * (high - low)[thick])  # eight 
 # The noise hides one person and is the same in every bar, a few people. In a bar of thousands
 # nobody would see it, hence the lower picture; where a group is small, it is all one sees.
 #
-# ## Averages by group
+# ## An average for each group
 #
 # Groups are declared, never read off the rows, since a group that shows up only when somebody is
 # in it tells that somebody is in it. Two numbers for every group are one question in SQL, and
@@ -205,7 +205,7 @@ for name, caps in (
 assert high < true_gain, "the interval of capped gains holds the true average"
 
 # %% [markdown]
-# ## Which budget
+# ## Budgets side by side
 #
 # Noise falls as the allowed success grows, and it does not depend on how many people there are. In
 # a large table a careful budget costs next to nothing, and in a small one the budget decides.
