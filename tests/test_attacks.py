@@ -54,8 +54,9 @@ def masked(text):
     """
     word = r"(:\s+(use\s+with\s+caution|too\s+noisy\s+to\s+publish))"
     text = re.sub(rf"(beyond\s+)?(\+-|±)?\s*[\d.]+(e[+-]?\d+)?\s+%{word}?", "0 %", text)
-    text = re.sub(r"\b[0-9a-f]{8,64}\b", "#", text)
-    return re.sub(r"\s+", " ", re.sub(r"-?\d[-\d.,]*(e[+-]?\d+,?)?", "#", text)).replace("##", "#")
+    text = re.sub(r"\b(?=\d*[a-f])[0-9a-f]{8,64}\b", "#", text)
+    text = re.sub(r"-?\d[-\d.,]*(e[+-]?\d+,?)?", "#", text)
+    return re.sub(r"[\s#,()\[\]]+", " ", text)  # how many digits a number has is its own
 
 
 def shape(value):
@@ -118,7 +119,7 @@ def _booked(path):
     return [pair for pair in found if pair[0] != "attempt"]
 
 
-_MARKED = {"*", "#", "[#", "#]", "(#", "#)", "protected", "not", "[", "]", "(", ")"}
+_MARKED = {"*", "protected", "not"}
 SQL = ("--unit", "id", "--public", "dept", "--public", "city", "--sql")
 BESIDE = {
     "plan and error bars": [

@@ -45,7 +45,7 @@ def released(folder, frame, *words):
 def bare(text):
     """Return a text without numbers, hashes and drawings: what is left may not depend on rows."""
     text = re.sub(r"<svg.*?</svg>", "", text, flags=re.S)
-    text = re.sub(r"\b[0-9a-f]{8,64}\b", "#", text)
+    text = re.sub(r"\b(?=\d*[a-f])[0-9a-f]{8,64}\b", "#", text)
     word = r"(:\s+(use\s+with\s+caution|too\s+noisy\s+to\s+publish))"  # of a released number
     text = re.sub(rf"(beyond\s+)?(\+-|±)\s*[\d.]+(e[+-]?\d+)?\s+%{word}?", "#", text)
     return re.sub(r"[\s#,\[\]]+", " ", re.sub(r"-?\d[-\d.]*(e[+-]?\d+)?", "#", text))
